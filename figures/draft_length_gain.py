@@ -9,7 +9,8 @@ from figures.common.bundled import at_least
 from figures.results import Checks, Findings, ResultTable, result
 from figures.style import ACCENT, AUTHORS, Look, legend_below, panels
 from spectheory.exact.law import output_law
-from spectheory.pairs.instances import lost_lead, random_float, sticky_chain, two_token
+from spectheory.pairs.contexts import all_contexts
+from spectheory.pairs.instances import random_float, sticky_chain, two_token
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.curves import BLACK, GREY
 
@@ -27,6 +28,23 @@ DRAWN = {
     "lost_lead": ("pair whose gain shrinks", BLACK, "^:"),
 }
 DRAFTERS = {"PALM-2-XXS": "s", "PALM-2-XXXS": "D"}
+
+
+def lost_lead(draft_length: int) -> ModelPair:
+    """The two-token pair for two tokens, continued so that block verification loses part of its gain.
+
+    Block verification accepts more than token verification on the path AB.  After AB the draft proposes
+    tokens that the target never emits.  After the other blocks both models are equal.
+    """
+    both = {context: (["1/2", "1/2"],) * 2 for context in all_contexts(2, draft_length)}
+    for context in both:
+        if len(context) < 2:
+            both[context] = ["1/3", "2/3"], ["2/3", "1/3"]
+        elif context[:2] == (0, 1):
+            both[context] = ["0", "1"], ["1", "0"]
+    target = {context: rows[0] for context, rows in both.items()}
+    draft = {context: rows[1] for context, rows in both.items() if len(context) < draft_length}
+    return ModelPair.from_contexts(target, draft, draft_length)
 
 
 def _draw(findings: Findings) -> Figure:

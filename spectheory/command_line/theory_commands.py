@@ -291,31 +291,28 @@ def verifiers() -> int:
     from spectheory.verification.machine_proofs import machine_proofs
 
     proofs = {name: machine_proofs(verifier) for name, verifier in known.items()}
-    rows = [
-        {
+    every = {ANY_PROCESS: "any", SAMPLED_PROCESSES: "sampled"}
+    rows, shown = [], []
+    for verifier in known.values():
+        coherence, processes = COHERENCE[verifier.name], verifier.draft_processes
+        row = {
             "name": verifier.name,
             "source": verifier.source,
             "num_drafts": "1" if verifier.single_path else "any",
             "max_draft_length": verifier.max_draft_length,
             "lossless": verifier.lossless,
             "arithmetic": "exact" if verifier.exact else "float64",
-            "draft_processes": sorted(verifier.draft_processes),
+            "draft_processes": sorted(processes),
             "machine_proofs": {process: proof.theorem for process, proof in proofs[verifier.name].items()},
-            "coherent_in_length": COHERENCE[verifier.name].in_length,
-            "coherent_in_drafts": COHERENCE[verifier.name].in_drafts,
+            "coherent_in_length": coherence.in_length,
+            "coherent_in_drafts": coherence.in_drafts,
         }
-        for verifier in known.values()
-    ]
-    shown = []
-    for row, verifier in zip(rows, known.values(), strict=True):
+        rows.append(row)
         length = f", L = {verifier.max_draft_length}" if verifier.max_draft_length else ""
-        processes = verifier.draft_processes
-        every = {ANY_PROCESS: "any", SAMPLED_PROCESSES: "sampled"}
         named = every.get(frozenset(processes), ", ".join(sorted(processes)))
         named = ("the first path" if verifier.single_path else named) + length.replace(",", ";")
-        adaptive = COHERENCE[verifier.name].adaptive_lengths
         drafts = f"{row['num_drafts']}{length}"
-        shown.append({**row, "drafts": drafts, "processes": named, "adaptive": adaptive})
+        shown.append(row | {"drafts": drafts, "processes": named, "adaptive": coherence.adaptive_lengths})
     columns = {
         "name": "{name}",
         "lossless": "{lossless}",

@@ -83,25 +83,6 @@ def point_masses(draft_length: int = 2) -> ModelPair:
     return _two_token_pair(lambda context: (one if context[-1:] == (1,) else zero, zero), draft_length)
 
 
-def lost_lead(draft_length: int) -> ModelPair:
-    """The two-token pair for two tokens, continued so that block verification loses part of its gain: exact.
-
-    Block verification accepts more than token verification on the path AB.  After AB the draft proposes
-    tokens that the target never emits.  After the other blocks both models are equal.
-
-    Example:
-        >>> print(lost_lead(3).target[2][1], lost_lead(3).draft[2][1])
-        [Fraction(0, 1) Fraction(1, 1)] [Fraction(1, 1) Fraction(0, 1)]
-    """
-
-    def rows(context: Context) -> tuple[Row, Row]:
-        if len(context) < 2:
-            return ["1/3", "2/3"], ["2/3", "1/3"]
-        return (["0", "1"], ["1", "0"]) if context[:2] == (0, 1) else (["1/2", "1/2"], ["1/2", "1/2"])
-
-    return _two_token_pair(rows, draft_length)
-
-
 def forced_start() -> ModelPair:
     """The pair of theory.md Statement 4.6: two calls with four drafted tokens each, exact.
 

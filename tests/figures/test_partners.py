@@ -11,10 +11,11 @@ import pytest
 
 from deep import first_is_quick
 from figure_support import NAMES, Changed, Lie, after, assert_seen, instead, small, told, told_of
+from figures.draft_length_gain import lost_lead
 from figures.results import Checks, Findings, ResultTable
 from later import Later
 from spectheory.pairs.drafts import ConfidenceTree
-from spectheory.pairs.instances import lost_lead, two_token
+from spectheory.pairs.instances import two_token
 from spectheory.verification.algorithms.spectr_gbv import conditionally_independent_bound
 
 frontier = Later("figures.frontier")
