@@ -125,14 +125,14 @@ def test_full_vocabulary() -> None:
 @pytest.mark.deep
 def test_temperature() -> None:
     """block2024 Table 2 at temperature 0.2: 3.72 percent; the rounded 2.85 / 2.75 give 3.64."""
-    gains, lossy = small("temperature", temperatures=(0.2,), draft_length=2, num_prompts=2).tables[1:]
+    gains, lossy = small("temperature_gains", temperatures=(0.2,), draft_length=2, num_prompts=2).tables[1:]
     (gain,) = gains.column("printed_gain_in_percent")
     assert gain == 3.72
     assert abs(gain - 100 * (2.85 / 2.75 - 1)) < 0.4
     (cold,) = lossy.select(verifier="spectr_gbv", num_drafts=3)
     assert cold["temperature"] == 0.2
     assert 0 < cold["total_variation"] < 0.02  # at temperature 1 it is above 0.05
-    table, gains, _ = once("temperature").tables
+    table, gains, _ = once("temperature_gains").tables
     assert len(table.rows) == 2 * 9
     assert_estimates(table, 4)
     for row in gains.select():
