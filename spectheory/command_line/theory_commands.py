@@ -151,7 +151,7 @@ def prove(
 def _check(file: Path, verifier: str | None, statement: str) -> int:
     """Check a stored proof.  Code outside the package runs only if the command line names it."""
     from spectheory.exact.proof.check import check_proof, read
-    from spectheory.exact.proof.oracle import RejectedProofError
+    from spectheory.exact.proof.proof_file import RejectedProofError
     from spectheory.exact.proof.statements import SAY_LOSSLESS
     from spectheory.foundation.errors import UnknownNameError
 

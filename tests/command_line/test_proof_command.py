@@ -71,7 +71,7 @@ def test_partner_a_proof_that_was_changed_does_not_hold(
 ) -> None:
     path = tmp_path / "proof"
     run_json(capsys, "prove", "token", *SHAPE, "--out", str(path))
-    changes = (("domain", "some rows"), "something else"), (("log", [[]] * 6), "does not follow the walk")
+    changes = (("domain", "some rows"), "some rows"), (("points", [["x"]]), "does not hold")
     for change, said in changes:
         changed = tmp_path / "changed"
         write(changed, read(path) | dict([change]))

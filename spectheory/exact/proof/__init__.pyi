@@ -1,4 +1,4 @@
 from .check import check_proof as check_proof
-from .oracle import RejectedProofError as RejectedProofError
+from .proof_file import RejectedProofError as RejectedProofError
 from .search import prove as prove
 from .verdict import Proof as Proof

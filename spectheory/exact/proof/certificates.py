@@ -1,16 +1,17 @@
 """Lemmas: sign conditions without a solution, each with an identity in rationals.
 
-An identity is a list of terms whose sum is the polynomial 0.  A term is a positive number times a product
-of polynomials that are at least 0 under the conditions, or a monomial times a polynomial that is 0.  One term
-of the first kind is above 0.  Such terms cannot sum to 0 at a point, so no point satisfies the conditions.
+An identity is a list of terms whose sum is the polynomial 0.  A term is a rational times a product of
+polynomials of the conditions, turned to be at least 0.  The rational is positive, unless one of the
+polynomials is 0.  One product is above 0.  Such terms cannot sum to 0 at a point, so no point satisfies the
+conditions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import lcm
-from typing import Any, NamedTuple
+from typing import Any
 
 import highspy
 import numpy as np
@@ -22,28 +23,19 @@ Constraint = tuple[Factor, int]
 """A factor and the signs that it may have."""
 Signs = Mapping[int, int]
 """The number of a factor -> the signs that it may have; all for the others."""
+Term = tuple[fmpq, tuple[int, ...]]
+"""A coefficient, and the conditions that are multiplied; one ≠ 0 occurs an even number of times."""
 Packed = dict[int, int]
 """``Factor.packed_terms`` of a polynomial."""
+Products = dict[tuple[int, ...], Packed]
+"""Conditions in ascending order -> the product of their polynomials, turned to be at least 0."""
 MOST_COLUMNS, MOST_ROW_PRODUCTS = 1500, 300
 """Larger programs cost more than the regions that they close."""
 LARGEST = 10**300
 """Of the coefficients, for a program in floats."""
-
-
-@dataclass(frozen=True)
-class Term:
-    """A term of an identity.
-
-    Attributes:
-        coefficient: a rational; positive where ``multiplier`` is ``None``.
-        indices: of the conditions whose polynomials, turned to be at least 0, are multiplied.  A condition
-            ≠ 0 occurs an even number of times.
-        multiplier: the exponents of a monomial, for a term with a polynomial that is 0.
-    """
-
-    coefficient: fmpq
-    indices: tuple[int, ...]
-    multiplier: tuple[int, ...] | None = None
+TURNED = (NEGATIVE, NEGATIVE | ZERO)
+"""The signs of a polynomial f for which -f is at least 0."""
+SIGNED = (*TURNED, ZERO, POSITIVE, ZERO | POSITIVE)
 
 
 @dataclass(frozen=True)
@@ -56,6 +48,26 @@ class Lemma:
     def covers(self, signs: Signs) -> bool:
         """Whether the conditions hold wherever the signs do."""
         return all(not signs.get(factor.number, ANY) & ~mask for factor, mask in self.constraints)
+
+    def holds(self, field: Field) -> bool:
+        """Whether every term has its sign, one is above 0, and the sum is the polynomial 0."""
+        context, strict = field.context, False
+        scale = lcm(*(int(coefficient.q) for coefficient, _ in self.terms))
+        total = context.constant(0)
+        for coefficient, indices in self.terms:
+            product, masks = context.constant(int(coefficient * scale)), set[int]()
+            for index in set(indices):
+                factor, mask = self.constraints[index]
+                power = indices.count(index)
+                if power % 2 and mask not in SIGNED:
+                    return False
+                product = product * (-factor.polynomial if mask in TURNED else factor.polynomial) ** power
+                masks.add(mask)
+            if coefficient <= 0 and ZERO not in masks:
+                return False
+            strict = strict or not any(mask & ZERO for mask in masks)
+            total = total + product
+        return strict and bool(total.is_zero())
 
 
 class Lemmas:
@@ -79,67 +91,13 @@ class Lemmas:
         key = frozenset(lemma.constraints)
         if key in self._numbers:
             return self._numbers[key]
-        if not self._holds(lemma):
+        if not lemma.holds(self._field):
             return 0
         self.lemmas.append(lemma)
         self._numbers[key] = len(self.lemmas)
         for factor, _ in lemma.constraints:
             self._with.setdefault(factor.number, []).append(len(self.lemmas))
         return len(self.lemmas)
-
-    def _holds(self, lemma: Lemma) -> bool:
-        """Whether every term has its sign, one is above 0, and the sum is the polynomial 0."""
-        context, strict = self._field.context, False
-        scale = lcm(*(int(term.coefficient.q) for term in lemma.terms))
-        total = context.constant(0)
-        for term in lemma.terms:
-            product = context.constant(int(term.coefficient * scale))
-            conditions = [lemma.constraints[index] for index in term.indices]
-            if term.multiplier is not None:
-                if len(conditions) != 1 or conditions[0][1] != ZERO:
-                    return False
-                product = product * context.from_dict({term.multiplier: 1}) * conditions[0][0].polynomial
-            else:
-                if term.coefficient <= 0:
-                    return False
-                for index in sorted(set(term.indices)):
-                    factor, mask = lemma.constraints[index]
-                    power = term.indices.count(index)
-                    if power % 2 and mask not in SIGNED:
-                        return False
-                    turned = -factor.polynomial if mask in TURNED else factor.polynomial
-                    product = product * turned**power
-                strict = strict or all(not mask & ZERO for _, mask in conditions)
-            total = total + product
-        return strict and bool(total.is_zero())
-
-
-TURNED = (NEGATIVE, NEGATIVE | ZERO)
-"""The signs of a polynomial f for which -f is at least 0."""
-SIGNED = (*TURNED, ZERO, POSITIVE, ZERO | POSITIVE)
-
-
-def lemma_of(constraints: Sequence[Constraint], terms: Sequence[Term]) -> Lemma:
-    """The lemma of an identity, with the conditions that occur in it only."""
-    used = sorted({index for term in terms for index in term.indices})
-    place = {index: number for number, index in enumerate(used)}
-    moved = [
-        Term(term.coefficient, tuple(place[index] for index in term.indices), term.multiplier)
-        for term in terms
-    ]
-    return Lemma(tuple(constraints[index] for index in used), tuple(moved))
-
-
-class _Column(NamedTuple):
-    """A candidate for a term: the conditions, the packed monomial of a multiplier, and the product."""
-
-    indices: tuple[int, ...]
-    multiplier: int | None
-    terms: Packed
-
-
-Products = dict[tuple[int, ...], Packed]
-"""Conditions in ascending order -> the product of their polynomials, turned to be at least 0."""
 
 
 def _multiplied(one: Packed, other: Packed) -> Packed:
@@ -150,28 +108,28 @@ def _multiplied(one: Packed, other: Packed) -> Packed:
     return product
 
 
-def _at_least_zero(constraints: Sequence[Constraint]) -> Products:
-    """What is at least 0 by each condition that is no equality: f, -f, or f² where f is not 0."""
+def _usable(constraints: Sequence[Constraint]) -> Products:
+    """What is at least 0 by each condition: f, -f, or f² where f is not 0."""
     found: Products = {}
     for index, (factor, mask) in enumerate(constraints):
         terms = factor.packed_terms
         if mask == NEGATIVE | POSITIVE:
             found[index, index] = _multiplied(terms, terms)
-        elif mask in SIGNED and mask != ZERO:
+        elif mask in SIGNED:
             found[(index,)] = {m: -c for m, c in terms.items()} if mask in TURNED else terms
     return found
 
 
-def linear_lemma(constraints: Sequence[Constraint], field: Field) -> Lemma | None:
+def linear_lemma(constraints: Sequence[Constraint]) -> Lemma | None:
     """A lemma that adds multiples of the conditions."""
-    return _solved({(): {0: 1}} | _at_least_zero(constraints), lambda factor: [0], constraints, field)
+    return _solved({(): {0: 1}} | _usable(constraints), constraints)
 
 
 def row_lemma(constraints: Sequence[Constraint], field: Field) -> Lemma | None:
     """A lemma with few products: of a condition and an entry of a row, of the entries in a monomial of a
-    condition, and of one entry of every row; and with the equalities times one variable.
+    condition, and of one entry of every row.
     """
-    usable = {place[0]: terms for place, terms in _at_least_zero(constraints).items() if len(place) == 1}
+    usable = {place[0]: terms for place, terms in _usable(constraints).items() if len(place) == 1}
     entries = {i: terms for i, terms in usable.items() if constraints[i][0].degree == 1}
     found: Products = {(): {0: 1}}
     found.update({(i,): terms for i, terms in usable.items()})
@@ -205,16 +163,14 @@ def row_lemma(constraints: Sequence[Constraint], field: Field) -> Lemma | None:
                 }
         for indices, terms in products.items():
             keep(indices, terms)
-    variables = sorted(set().union(*(factor.variables for factor, _ in constraints)))
-    multipliers = [0, *(1 << (8 * variable) for variable in variables)]
-    return _solved(found, lambda factor: multipliers, constraints, field)
+    return _solved(found, constraints)
 
 
-def product_lemma(constraints: Sequence[Constraint], degree: int, field: Field) -> Lemma | None:
-    """A lemma with all products of conditions up to a total degree, and with multiples of the equalities."""
+def product_lemma(constraints: Sequence[Constraint], degree: int) -> Lemma | None:
+    """A lemma with all products of conditions up to a total degree."""
     usable = [
         (place, terms, len(place) * constraints[place[0]][0].degree)
-        for place, terms in _at_least_zero(constraints).items()
+        for place, terms in _usable(constraints).items()
     ]
     found, last = dict[tuple[int, ...], Packed]({(): {0: 1}}), [((), {0: 1}, 0, 0)]
     while last:
@@ -228,76 +184,44 @@ def product_lemma(constraints: Sequence[Constraint], degree: int, field: Field) 
             if len(found) > MOST_COLUMNS:
                 return None
         last = longer
-    monomials = sorted({monomial for terms in found.values() for monomial in terms})
-    return _solved(found, lambda factor: _multiples(factor, monomials, len(field.names)), constraints, field)
+    return _solved(found, constraints)
 
 
-def _multiples(factor: Factor, monomials: Sequence[int], size: int) -> Iterator[int]:
-    """The monomials by which a polynomial is multiplied so that one of its terms becomes one of some."""
-    guard = int.from_bytes([128] * size, "little")
-    made: set[int] = set()
-    for term in factor.packed_terms:
-        for monomial in monomials:
-            quotient = (monomial | guard) - term  # a guard bit is lost where a term does not divide
-            if quotient & guard == guard and quotient ^ guard not in made:
-                made.add(quotient ^ guard)
-                yield quotient ^ guard
-
-
-def _solved(
-    products: Products,
-    multipliers: Callable[[Factor], Iterable[int]],
-    constraints: Sequence[Constraint],
-    field: Field,
-) -> Lemma | None:
-    """Weights of products, and of multiples of the equalities, by a linear program in floats, whose support
-    is solved again in rationals.
-    """
-    columns = [_Column(indices, None, terms) for indices, terms in products.items()]
-    for index, (factor, mask) in enumerate(constraints):
-        if mask == ZERO:
-            columns += [
-                _Column((index,), m, _multiplied(factor.packed_terms, {m: 1})) for m in multipliers(factor)
-            ]
-    if len(columns) > MOST_COLUMNS or any(
-        abs(c) > LARGEST for column in columns for c in column.terms.values()
-    ):
+def _solved(products: Products, constraints: Sequence[Constraint]) -> Lemma | None:
+    """Weights of products by a linear program in floats, whose support is solved again in rationals."""
+    if len(products) > MOST_COLUMNS or any(abs(c) > LARGEST for p in products.values() for c in p.values()):
         return None
+    columns = [*products]
+    is_free = [any(constraints[i][1] == ZERO for i in indices) for indices in columns]
     equations = [
-        column.terms | {STRICT: 1}
-        if column.multiplier is None and all(not constraints[i][1] & ZERO for i in column.indices)
-        else column.terms
-        for column in columns
+        terms if any(constraints[i][1] & ZERO for i in indices) else terms | {STRICT: 1}
+        for indices, terms in products.items()
     ]
-    weights = _program(columns, equations)
+    weights = _program(columns, equations, np.array(is_free))
     support = [] if weights is None else [n for n, weight in enumerate(weights) if abs(weight) > 1e-9]
     solution = _exact([equations[number] for number in support])
-    if solution is None:
+    if solution is None or any(v < 0 and not is_free[n] for v, n in zip(solution, support, strict=True)):
         return None
-    terms = []
-    for value, number in zip(solution, support, strict=True):
-        indices, multiplier = columns[number].indices, columns[number].multiplier
-        if value < 0 and multiplier is None:
-            return None
-        if value:
-            unpacked = None if multiplier is None else tuple(multiplier.to_bytes(len(field.names), "little"))
-            terms.append(Term(value, indices, unpacked))
-    return lemma_of(constraints, terms)
+    terms = [(value, columns[number]) for value, number in zip(solution, support, strict=True) if value]
+    used = sorted({index for _, indices in terms for index in indices})
+    moved = [(value, tuple(used.index(index) for index in indices)) for value, indices in terms]
+    return Lemma(tuple(constraints[index] for index in used), tuple(moved))
 
 
 STRICT = -1
 """In place of a monomial: the equation that the columns that are above 0 weigh 1 together."""
 
 
-def _program(columns: Sequence[_Column], equations: Sequence[Packed]) -> np.ndarray | None:
+def _program(
+    columns: Sequence[tuple[int, ...]], equations: Sequence[Packed], free: np.ndarray
+) -> np.ndarray | None:
     """Weights that satisfy the equations, at least 0 but for equalities; short products are cheap."""
     rows, infinity = {STRICT: 0}, highspy.kHighsInf
     places = [rows.setdefault(monomial, len(rows)) for terms in equations for monomial in terms]
     values = [float(coefficient) for terms in equations for coefficient in terms.values()]
     program = highspy.HighsLp()
     program.num_col_, program.num_row_ = len(columns), len(rows)
-    free = np.array([column.multiplier is not None for column in columns])
-    program.col_cost_ = np.where(free, 0.0, [len(column.indices) + 0.01 for column in columns])
+    program.col_cost_ = np.where(free, 0.0, [len(indices) + 0.01 for indices in columns])
     program.col_lower_ = np.where(free, -infinity, 0.0)
     program.col_upper_ = np.full(len(columns), infinity)
     program.row_lower_ = program.row_upper_ = np.array([1.0] + [0.0] * (len(rows) - 1))

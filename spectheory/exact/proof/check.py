@@ -1,10 +1,10 @@
-"""A checker of stored proofs: the walk of the search, without points, programs and solvers.
+"""A checker of stored proofs: the walk of the search with the lemmas of the proof, and no others.
 
 It shares the formal numbers and the evaluation of the verifier with the search (docs/proofs.md says what is
 trusted).  A proof holds if
 
 1. its lemmas are identities: their terms expand to 0, none is negative, and one is positive;
-2. the parts of every split leave out no sign, and a part that goes no further satisfies a lemma's conditions;
+2. the parts of every split leave out no sign, and each is walked unless a lemma says that it is empty;
 3. on every region the sums over the tuples are what the statement says, as identities;
 4. at one rational point of a region, the verifier on all tuples in one batch satisfies the statement.
 """
@@ -15,16 +15,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from spectheory.exact.proof.conditions import WrongPairError, begin_walk, walk_statement
 from spectheory.exact.proof.domain import Domain, Shape
 from spectheory.exact.proof.draft_tuples import Drafts
-from spectheory.exact.proof.oracle import RejectedProofError
-from spectheory.exact.proof.proof_file import read, recorded
+from spectheory.exact.proof.proof_file import RejectedProofError, read, recorded
 from spectheory.exact.proof.runs import FailedRunError
-from spectheory.exact.proof.statements import Statement, drafts_document
-from spectheory.exact.proof.walk import NeedRowError, WrongError
-from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError, UnknownNameError
-from spectheory.foundation.validation import is_whole
+from spectheory.exact.proof.statement import Statement, WrongPairError
+from spectheory.exact.proof.statements import drafts_document, statement_of
+from spectheory.exact.proof.walk import Walk, WrongError
 from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.defective import defects
@@ -37,6 +34,8 @@ STATED = (
     "format", "verifier", "statement", "vocab_size", "draft_length", "drafts", "domain",
 )  # fmt: skip
 """The fields of a proof that say what is proved, and which are checked."""
+MALFORMED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+"""What is raised where a document is not the one of a proof; bad input is a ``ValueError``."""
 TREES = {"prefix_tree": PrefixTree, "without_replacement": WithoutReplacement}
 
 
@@ -78,56 +77,31 @@ def check_document(document: Mapping[str, Any], verifier: Verifier) -> int:
     Raises:
         RejectedProofError: it does not hold.
     """
-    statement, shape, process = _stated(document, verifier)
-    drafts = _accepted(Drafts, shape, process)
-    domain = _accepted(Domain, shape, drafts.least_support)
-    oracle = recorded(document, domain)
-    walk, runs = begin_walk(statement, domain, drafts, oracle)
     try:
-        walk_statement(statement, walk, runs)
-    except (WrongError, NeedRowError, FailedRunError, WrongPairError, InvalidOutcomeError) as error:
-        raise RejectedProofError(f"a condition does not hold: {error}") from error
-    except (ZeroDivisionError, LookupError, RuntimeError) as error:  # of a guide point that lies outside
-        raise RejectedProofError(f"its log does not follow the walk: {error}") from error
-    oracle.check_end()
+        statement, shape, process = _stated(document, verifier)
+        drafts = Drafts(shape, process)
+        walk = Walk(recorded(document, Domain(shape, drafts.least_support)))
+        statement.decide(walk, drafts)
+    except RejectedProofError:
+        raise
+    except (WrongError, FailedRunError, WrongPairError, *MALFORMED) as error:
+        raise RejectedProofError(f"it does not hold: {error}") from error
     return walk.num_regions
-
-
-def _accepted(kind: Any, *arguments: Any) -> Any:
-    """Make something of what a document says; what is refused is rejected."""
-    try:
-        return kind(*arguments)
-    except InvalidInputError as error:
-        raise RejectedProofError(str(error)) from error
 
 
 def _stated(document: Mapping[str, Any], verifier: Verifier) -> tuple[Statement, Shape, DraftProcess]:
     """What a document states of a verifier."""
-    size, length = document.get("vocab_size"), document.get("draft_length")
+    size, length, drafts = (document[key] for key in ("vocab_size", "draft_length", "drafts"))
     if not (type(size) is type(length) is int and size >= 2 and length >= 1):
         raise RejectedProofError("its shape is not one of whole numbers")
-    try:
-        process = _process(document["drafts"])
-        statement = Statement.of(document["statement"], verifier, process, length)
-        shape = Shape(size, length, {"all rows": False, "positive rows": True}[document["domain"]])
-    except UnknownNameError as error:
-        raise RejectedProofError(f"it states something else: {error}") from error
-    except (InvalidInputError, LookupError, TypeError, AttributeError) as error:
-        if isinstance(error, RejectedProofError):
-            raise
-        raise RejectedProofError(f"it states something else: {error}") from error
-    return statement, shape, process
-
-
-def _process(drafts: Mapping[str, Any]) -> DraftProcess:
     kind = drafts["process"]
-    if kind == "iid" and is_whole(drafts["num_drafts"]):
-        process: DraftProcess = Iid(drafts["num_drafts"])
-    else:
-        process = TREES[kind](tuple(drafts["widths"]))
+    process = Iid(drafts["num_drafts"]) if kind == "iid" else TREES[kind](tuple(drafts["widths"]))
     if drafts != drafts_document(process):
         raise RejectedProofError("its words on the drafts are not those of one process")
-    return process
+    statement = statement_of(document["statement"], verifier, process, length)
+    shape = Shape(size, length, {"all rows": False, "positive rows": True}[document["domain"]])
+    shape.check_size()
+    return statement, shape, process
 
 
 def proved_shapes(verifier: Verifier) -> list[str]:

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
-from spectheory.exact.proof.trace import NotFollowedError, Number
+from spectheory.exact.proof.graph import Node
+from spectheory.exact.proof.trace import Number
+from spectheory.foundation.errors import InvalidOutcomeError
 
 MOST_RUNS = 4_000
 """Of a sampler on one tuple of drafts."""
@@ -48,14 +50,11 @@ class FormalGenerator:
         return value
 
     @property
-    def probability(self) -> Number:
+    def probability(self) -> Node:
         """The probability of all decisions that were taken."""
-        product: Any = self._zero + 1
-        for uniform in self._uniforms:
-            product = product * (uniform.high - uniform.low).positive_part()
-        for factor in self._factors:
-            product = product * factor
-        return product
+        lengths = [(uniform.high - uniform.low).positive_part() for uniform in self._uniforms]
+        run = self._zero.run
+        return run.graph.node("case", *map(run.node_of, (*lengths, *self._factors)))
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
@@ -101,13 +100,11 @@ class Uniform:
     __eq__ = __bool__ = __float__ = __int__ = __index__ = __neg__ = __abs__ = _refuse
 
 
-def all_runs(run: Callable[[FormalGenerator], Any], zero: Number) -> Iterator[tuple[Any, Number]]:
+def all_runs(run: Callable[[FormalGenerator], Any], zero: Number) -> Iterator[tuple[Any, Node]]:
     """What a sampler returns in every case, with the probability of the case.
 
-    A case in which it fails by a division by 0 is left out where its probability is 0.
-
     Raises:
-        NotFollowedError: there are too many cases.
+        InvalidOutcomeError: there are too many cases.
     """
     waiting: list[list[bool]] = [[]]
     count = 0
@@ -115,13 +112,8 @@ def all_runs(run: Callable[[FormalGenerator], Any], zero: Number) -> Iterator[tu
         given = waiting.pop()
         count += 1
         if count > MOST_RUNS:
-            zero.run.refused = zero.run.refused or f"more than {MOST_RUNS} cases of its random numbers"
-            raise NotFollowedError(zero.run.refused)
+            raise InvalidOutcomeError(f"a sampler has more than {MOST_RUNS} cases of its random numbers")
         generator = FormalGenerator(given, zero)
-        try:
-            yield run(generator), generator.probability
-        except ZeroDivisionError:
-            if generator.probability != 0:
-                raise
+        yield run(generator), generator.probability
         taken = generator.taken
         waiting += [[*taken[:place], not taken[place]] for place in range(len(given), len(taken))]

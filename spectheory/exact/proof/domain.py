@@ -5,10 +5,9 @@ The last entry of a target row is 1 minus the others.  So is the last positive e
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from itertools import combinations
 from random import Random
 
@@ -126,28 +125,18 @@ class Domain:
         """Of the entries of target rows."""
         return POSITIVE if self.shape.positive else AT_LEAST_ZERO
 
-    @cached_property
-    def generic_rows(self) -> dict[Context, tuple[list[fmpq], list[fmpq]]]:
-        """Rows for contexts of which nothing is asked."""
-        found = {}
-        for place, context in enumerate(self.contexts):
-            p = [fmpq(10 + (place * 5 + 7 * x + 2 * x * x) % 13) for x in range(self.vocab_size)]
-            q = [fmpq(10 + (place * 7 + 3 * x * x + x) % 11) for x in range(self.vocab_size)]
-            found[context] = [entry / sum(p) for entry in p], [entry / sum(q) for entry in q]
-        return found
-
     def rows_at(self, point: Point, context: Context) -> tuple[list[fmpq], list[fmpq]]:
         """The target and the draft row at a point; where there is no draft row, an empty one."""
         p = [point[self.p[context, x]] for x in range(self.vocab_size - 1)]
         q = [point[self.q[context, x]] for x in range(self.vocab_size if self.has_draft(context) else 0)]
         return [*p, 1 - sum(p, fmpq(0))], q
 
-    def pair_at(self, point: Point, known: Collection[Context]) -> ModelPair:
-        """The pair at a point; generic rows at contexts that are not known."""
+    def pair_at(self, point: Point) -> ModelPair:
+        """The pair at a point."""
         levels: dict[str, list[np.ndarray]] = {"p": [], "q": []}
         for depth in range(self.draft_length + 1):
             some = [context for context in self.contexts if len(context) == depth]
-            rows = [self.rows_at(point, c) if c in known else self.generic_rows[c] for c in some]
+            rows = [self.rows_at(point, context) for context in some]
             for letter, place in (("p", 0), ("q", 1)):
                 values = [[Fraction(int(v.p), int(v.q)) for v in row[place]] for row in rows]
                 levels[letter].append(np.array(values, dtype=object))
@@ -203,11 +192,11 @@ class Points:
         self.matrix = np.array([list(map(float, point)) for point in self.points])
         self._signs: dict[int, np.ndarray] = {}
 
-    def add(self, points: Sequence[list[fmpq]]) -> int:
-        """Add points; returns the number of the first."""
-        self.points += points
-        self.matrix = np.vstack([self.matrix, [list(map(float, point)) for point in points]])
-        return len(self.points) - len(points)
+    def add(self, point: list[fmpq]) -> int:
+        """Add a point; returns its number."""
+        self.points.append(point)
+        self.matrix = np.vstack([self.matrix, list(map(float, point))])
+        return len(self.points) - 1
 
     def with_supports(self, points: np.ndarray, supports: Mapping[Context, Support]) -> np.ndarray:
         """Those of some points, by their numbers, at which the draft rows have some supports."""
@@ -217,6 +206,15 @@ class Points:
                 wanted = np.array([token in support for token in range(self._domain.vocab_size)])
                 points = points[((self.matrix[points][:, columns] > 0) == wanted).all(axis=1)]
         return points
+
+    def inside(self, signs: Mapping[int, int], supports: Mapping[Context, Support]) -> np.ndarray:
+        """The numbers of the points at which factors have some signs, and the draft rows some supports."""
+        known = np.arange(len(self.points))
+        for number, mask in [*signs.items()][::-1]:  # the newest signs exclude most points
+            known = known[(self.signs(self._domain.field.factors[number])[known] & mask) != 0]
+            if not len(known):
+                return known
+        return self.with_supports(known, supports)
 
     def signs(self, factor: Factor) -> np.ndarray:
         """The sign of a factor at every point, as masks."""

@@ -10,7 +10,7 @@ from spectheory.exact.proof.domain import Support
 from spectheory.exact.proof.graph import Graph, Node
 from spectheory.exact.proof.numbers import ANY, NEGATIVE, POSITIVE, ZERO, Factor, Field, Function
 from spectheory.exact.proof.region import Region
-from spectheory.exact.proof.runs import Leaf, Runs
+from spectheory.exact.proof.runs import Leaf
 from spectheory.exact.proof.walk import Condition, Sum, Totals, Walk
 from spectheory.pairs.contexts import Context
 
@@ -86,7 +86,7 @@ class Formula:
         }
 
 
-def formulas_of(walk: Walk, runs: Runs) -> tuple[Formula, ...]:
+def formulas_of(walk: Walk) -> tuple[Formula, ...]:
     """One formula for all regions of a face on which the acceptance is the same function.
 
     Regions of all rows are walked, so that those of rows that do not interact multiply.
@@ -105,7 +105,7 @@ def formulas_of(walk: Walk, runs: Runs) -> tuple[Formula, ...]:
         return iter(())
 
     walk.on_region = lambda region: None
-    walk.jointly(Sum.of((runs, _acceptance(graph))), note)
+    walk.walk(Sum.of((walk.runs[0], _acceptance(graph))), note)
     found = [
         Formula(field, face, tuple(_merged(regions, given)), field.sum([field.one, *acceptance]), acceptance)
         for (_, acceptance), (face, given, regions) in groups.items()
@@ -115,7 +115,7 @@ def formulas_of(walk: Walk, runs: Runs) -> tuple[Formula, ...]:
 
 def _given(walk: Walk, face: Mapping[Context, Support]) -> Signs:
     """The signs of all entries on a face."""
-    region = Region(walk.domain, walk.oracle.start().points)
+    region = walk.oracle.start()
     for context in walk.domain.contexts:
         region = region.entered(context, face.get(context, ()) or tuple(range(walk.domain.vocab_size)))
     return {walk.domain.field.factors[number]: mask for number, mask in region.signs.items()}
@@ -151,23 +151,17 @@ def _condition(item: tuple[Factor, int]) -> Any:
     import sympy
 
     factor, mask = item
-    return getattr(sympy, RELATIONS[mask])(_sum(factor.terms, factor.field), 0)
+    return getattr(sympy, RELATIONS[mask])(_polynomial(factor.polynomial), 0)
 
 
 def _expression(function: Function, field: Field) -> sympy.Expr:
     below = function.divisor
     for number, exponent in function.denominator:
-        below *= _sum(field.factors[number].terms, field) ** exponent
-    return _sum(function.numerator.to_dict(), field) / below
+        below *= _polynomial(field.factors[number].polynomial) ** exponent
+    return _polynomial(function.numerator) / below
 
 
-def _sum(terms: Mapping[Any, Any], field: Field) -> sympy.Expr:
-    """A polynomial, exponents -> coefficient, in sympy."""
+def _polynomial(polynomial: Any) -> sympy.Expr:
     import sympy
 
-    symbols = [sympy.Symbol(name) for name in field.names]
-    products = (
-        int(coefficient) * sympy.prod(x ** int(n) for x, n in zip(symbols, exponents, strict=True))
-        for exponents, coefficient in terms.items()
-    )
-    return sympy.Add(*products)
+    return sympy.sympify(str(polynomial).replace("^", "**"))

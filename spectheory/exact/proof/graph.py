@@ -10,9 +10,10 @@ operation        number
 ``quotient``     n / d, and 0 where d = 0
 ``share``        w / W, and w where W = 0: of the weight w in a row with the sum W, and all its weights
 ``mass``         s times a share: the stop s, the weight w, the sum W, and all weights
+``case``         the product of all arguments; those after a 0 are not computed
 ===============  ===========================================================================
 
-The last four do not ask which case holds; a region does when it evaluates them.
+No run asks which case of the last ones holds; a region does when it evaluates them.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from flint import Ordering, fmpq, fmpz_mpoly_ctx
+from flint import fmpq
 
-from spectheory.exact.proof.numbers import Ring
+from spectheory.exact.proof.numbers import Field, Ring
 from spectheory.pairs.contexts import Context
 
 OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+COMPUTE: dict[str, Any] = {"+": Field.add, "-": Field.subtract, "*": Field.multiply}
 MOST_ATOMS = 100
 """More variables than a polynomial of flint's takes well."""
 
@@ -37,14 +39,17 @@ class Node:
         operation, arguments: as in the table above.
         number: in the order of appearance.
         rows: the contexts whose rows it is computed from.
+        divides: whether code may divide by zero when it computes the node.
     """
 
-    __slots__ = ("arguments", "number", "operation", "rows")
+    __slots__ = ("arguments", "divides", "number", "operation", "rows")
 
-    def __init__(
-        self, operation: str, arguments: tuple[Any, ...], number: int, rows: frozenset[Context]
-    ) -> None:
-        self.operation, self.arguments, self.number, self.rows = operation, arguments, number, rows
+    def __init__(self, operation: str, arguments: tuple[Any, ...], number: int) -> None:
+        self.operation, self.arguments, self.number = operation, arguments, number
+        below = [argument for argument in arguments if type(argument) is Node]
+        rows = [arguments[1:2]] if operation == "entry" else [node.rows for node in below]
+        self.rows: frozenset[Context] = frozenset().union(*rows)
+        self.divides: bool = operation == "/" or any(node.divides for node in below)
 
     @property
     def constant(self) -> fmpq | None:
@@ -65,9 +70,7 @@ class Graph(Ring[Node]):
         key = (operation, *(a.number if type(a) is Node else a for a in arguments))
         found = self._table.get(key)
         if found is None:
-            below = [argument.rows for argument in arguments if type(argument) is Node]
-            rows = frozenset([arguments[1]]) if operation == "entry" else frozenset[Context]().union(*below)
-            found = self._table[key] = Node(operation, arguments, len(self._table), rows)
+            found = self._table[key] = Node(operation, arguments, len(self._table))
         return found
 
     def constant(self, numerator: int, denominator: int = 1) -> Node:
@@ -80,11 +83,26 @@ class Graph(Ring[Node]):
         return self.node("entry", letter, context, token)
 
     def divide(self, one: Node, other: Node) -> Node:
+        if other is self.zero:
+            raise ZeroDivisionError("division of probabilities by zero")
         return one if other is self.one else self._result("/", one, other)
+
+    def quotient(self, one: Node, other: Node) -> Node:
+        """The quotient, and 0 where the divisor is 0."""
+        if other.constant is None:
+            return self.node("quotient", one, other)
+        return self.zero if other is self.zero else self.divide(one, other)
+
+    def shares(self, weights: list[Node]) -> list[Node]:
+        """The weights divided by their sum, and the weights where it is 0."""
+        total = self.sum(weights)
+        if total.constant is None:
+            return [self.node("share", weight, total, *weights) for weight in weights]
+        return weights if total is self.zero else [self.divide(weight, total) for weight in weights]
 
     def _result(self, operation: str, one: Node, other: Node) -> Node:
         a, b = one.constant, other.constant
-        if a is not None and b is not None and (operation != "/" or b != 0):
+        if a is not None and b is not None:
             return self.rational(OPERATIONS[operation](a, b))
         if operation in ("+", "*"):
             one, other = sorted((one, other), key=lambda node: node.number)
@@ -123,7 +141,7 @@ class Graph(Ring[Node]):
             return True
         if operation == "constant":
             return bool(node.constant >= 0)  # type: ignore[operator]
-        if operation in ("+", "*", "/", "quotient"):
+        if operation in ("+", "*", "/", "quotient", "case"):
             return holds(*arguments)
         if operation == "share":  # the first two are one of the others, and their sum
             return holds(*arguments[2:])
@@ -146,38 +164,32 @@ class Graph(Ring[Node]):
             return part in terms and all(self._is_at_least_zero(term, memo) for term in terms)
         return False
 
-    def is_zero_by_form(self, node: Node) -> bool:
-        """Whether a node is the polynomial 0 in the entries and in all that is not a polynomial of them."""
-        atoms: dict[int, int] = {}
-        seen: set[int] = set()
-        waiting = [node]
+    def is_zero_by_form(self, node: Node, vocab_size: int) -> bool:
+        """Whether a node is the polynomial 0 in the entries and in all that is not a polynomial of them; the
+        entries of a target row sum to 1.
+        """
+        polynomials, atoms, waiting = dict[int, Node](), dict[int, int](), [node]
         while waiting:
             one = waiting.pop()
-            if one.number in seen:
-                continue
-            seen.add(one.number)
-            if one.operation in ("+", "-", "*"):
-                waiting += one.arguments
-            elif one.operation != "constant":
-                atoms[one.number] = len(atoms)
+            if one.number not in polynomials and one.number not in atoms:
+                if one.operation in ("+", "-", "*"):
+                    polynomials[one.number] = one
+                    waiting += one.arguments
+                elif one.operation != "constant":
+                    atoms[one.number] = len(atoms)
         if len(atoms) > MOST_ATOMS:
             return False
-        context = fmpz_mpoly_ctx.get([f"a{number}" for number in atoms] or ["a"], Ordering.degrevlex)
-        values: dict[int, Any] = {number: context.gens()[place] for number, place in atoms.items()}
-        scales: dict[int, int] = dict.fromkeys(atoms, 1)  # a value is a polynomial / a whole number
-
-        def value(one: Node) -> tuple[Any, int]:
-            if one.number not in values:
-                if one.operation == "constant":
-                    values[one.number], scales[one.number] = map(int, one.arguments)
-                    values[one.number] = context.constant(values[one.number])
-                else:
-                    (a, b), (c, d) = map(value, one.arguments)
-                    if one.operation == "*":
-                        values[one.number], scales[one.number] = a * c, b * d
-                    else:
-                        turned = c if one.operation == "+" else -c
-                        values[one.number], scales[one.number] = a * d + turned * b, b * d
-            return values[one.number], scales[one.number]
-
-        return bool(value(node)[0].is_zero())
+        field = Field([f"a{number}" for number in atoms] or ["a"], [()] * max(len(atoms), 1))
+        values = {number: field.variables[place] for number, place in atoms.items()}
+        for context in node.rows:
+            *most, last = (self.entry("p", context, token).number for token in range(vocab_size))
+            if atoms.keys() >= {*most, last}:
+                values[last] = field.subtract(field.one, field.sum(values[number] for number in most))
+        for number in sorted(polynomials):  # arguments have smaller numbers
+            operation, arguments = polynomials[number].operation, polynomials[number].arguments
+            both = (
+                field.constant(*a.arguments) if a.operation == "constant" else values[a.number]
+                for a in arguments
+            )
+            values[number] = COMPUTE[operation](field, *both)
+        return node is self.zero or values.get(node.number) is field.zero

@@ -1,28 +1,21 @@
 """Given the drafts, the stops and the tokens after them are a law: no number is negative, and all sum to 1.
 
-Most of it holds by the form of the numbers.  The rest is decided on the regions of the rows that a number
-depends on.
+Most of it holds by the form of the numbers.  The rest is decided on regions.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
-from spectheory.exact.proof.domain import Support
 from spectheory.exact.proof.graph import Node
 from spectheory.exact.proof.numbers import AT_LEAST_ZERO, ZERO
 from spectheory.exact.proof.region import Region
-from spectheory.exact.proof.runs import Fixed, Leaf, Rows, Runs
-from spectheory.exact.proof.walk import Condition, Walk, WrongError
-from spectheory.pairs.contexts import Context
+from spectheory.exact.proof.runs import Leaf, Runs
+from spectheory.exact.proof.walk import Condition, Sum, Totals, Walk
 
-
-class Check(NamedTuple):
-    """A number whose sign must be in a mask."""
-
-    node: Node
-    mask: int
-    wrong: str
+Check = tuple[Node, int, str]
+"""A number, the signs that it may have, and what is wrong if it has another one."""
 
 
 class Laws:
@@ -41,108 +34,59 @@ class Laws:
 
     def check_on(self, leaf: Leaf, region: Region) -> None:
         """Decide on a region of the root row what depends on no other row: it costs no walk of its own."""
-        for check in self._checks(leaf):
-            if check.node.rows <= {()}:
-                self._walk.require(region, Condition([region.value(check.node)], check.mask, check.wrong))
+        for node, mask, wrong in self._checks(leaf):
+            if self._is_of_root(node):
+                self._walk.require(region, Condition([region.value(node)], mask, wrong))
 
     def check_all(self) -> None:
-        """Decide the rest, on every leaf of every tuple.
+        """Decide the rest, for tuples of which a leaf has one, or of which no leaf is known.
 
         Raises:
             WrongError: something fails.
         """
-        seen: set[object] = set()
         for paths in self._runs.drafts.tuples:
-            drafted: dict[Context, set[int]] = {}
-            for context, token, _ in self._runs.drafts.draws_of(self._graph, paths):
-                drafted.setdefault(context, set()).add(token)
-            for leaf, fixed, support in self._runs.leaves(paths):
-                for check in self._checks(leaf):
-                    if not (self._runs.in_batches and check.node.rows <= {()}):
-                        self._check(check, fixed, drafted, support, seen)
+            checks = [self._checks(leaf) for leaf in self._runs.leaves(paths)]
+            if not checks or any(not self._is_of_root(node) for some in checks for node, _, _ in some):
+                total = Sum(((self._runs, self._numbers),), ((0, paths),), weighted=False)
+                self._walk.walk(total, self._finish)
 
-    def _check(
-        self,
-        check: Check,
-        fixed: Fixed,
-        drafted: dict[Context, set[int]],
-        support: Support,
-        seen: set[object],
-    ) -> None:
-        """Decide a check on its own rows; if that fails, on the rows of the questions before, too."""
-        more = check.node.rows.union(*(node.rows for node, _, _ in fixed))
-        for rows in dict.fromkeys((check.node.rows, more)):
-            near = tuple(question for question in fixed if question[0].rows <= rows)
-            given = {context: tuple(sorted(tokens)) for context, tokens in drafted.items() if context in rows}
-            questions = tuple((node.number, mask, answer) for node, mask, answer in near)
-            key = check.node.number, check.mask, questions, tuple(given.items()), support
-            if key in seen:
-                return
-            last = rows == more
-            try:
-                self._walk_rows(check, near, rows, given, support, last)
-            except WrongError:
-                if last:
-                    raise
-            else:
-                seen.add(key)
-                return
+    def _is_of_root(self, node: Node) -> bool:
+        return self._runs.in_batches and node.rows <= {()}
 
-    def _walk_rows(
-        self,
-        check: Check,
-        near: Fixed,
-        rows: Rows,
-        given: dict[Context, Support],
-        support: Support,
-        last: bool,
-    ) -> None:
-        walk = self._walk
-        parts = [walk.oracle.start()]
-        for context in sorted(rows, key=lambda context: (len(context), context)):
-            parts = [
-                part
-                for region in parts
-                for part in walk.oracle.entered(region, context)
-                if {*given.get(context, ())} <= {*part.supports[context]}
-                and (not support or context != () or part.supports[context] == support)
-            ]
+    def _numbers(self, leaf: Leaf) -> dict[Any, Node]:
+        return {(n, mask, wrong): node for n, (node, mask, wrong) in enumerate(self._checks(leaf))}
 
-        def decide(region: Region) -> tuple[()]:
-            if all(region.has_sign(region.value(node), mask) == answer for node, mask, answer in near):
-                condition = Condition([region.value(check.node)], check.mask, check.wrong)
-                walk.require(region, condition, last=last)
-            return ()
-
-        walk.each(parts, decide)
+    @staticmethod
+    def _finish(region: Region, totals: Totals) -> Iterator[Condition]:
+        for (_, mask, wrong), function in totals.items():
+            yield Condition([function], mask, wrong)
 
     def _checks(self, leaf: Leaf) -> list[Check]:
         """What does not hold by its form."""
         if "checks" not in leaf.notes:
-            found = [check for check in self._asked(leaf) if not self._holds_by_form(check)]
-            leaf.notes["checks"] = list({(check.node, check.mask): check for check in found}.values())
+            found = {check[:2]: check for check in self._asked(leaf) if not self._holds_by_form(check)}
+            leaf.notes["checks"] = list(found.values())
         return leaf.notes["checks"]
 
     def _holds_by_form(self, check: Check) -> bool:
-        if check.mask == ZERO:
-            return check.node is self._graph.zero or self._graph.is_zero_by_form(check.node)
-        return self._graph.is_at_least_zero(check.node)
+        node, mask, _ = check
+        if mask == ZERO:
+            return self._graph.is_zero_by_form(node, self._walk.domain.vocab_size)
+        return self._graph.is_at_least_zero(node)
 
-    def _asked(self, leaf: Leaf) -> list[Check]:
-        graph, found = self._graph, []
+    def _asked(self, leaf: Leaf) -> Iterator[Check]:
+        graph = self._graph
         total = graph.subtract(graph.sum(stop for row in leaf.stops for stop in row), graph.one)
-        found.append(Check(total, ZERO, "stop probabilities do not sum to 1"))
+        yield total, ZERO, "stop probabilities do not sum to 1"
         for stops, masses in zip(leaf.stops, leaf.masses, strict=True):
             for stop, entries in zip(stops, masses, strict=True):
-                found.append(Check(stop, AT_LEAST_ZERO, "a stop probability is negative"))
+                yield stop, AT_LEAST_ZERO, "a stop probability is negative"
                 for entry in entries:
                     if not graph.is_at_least_zero(entry, given=stop):
-                        wrong = "a correction row has a negative entry"
-                        found.append(Check(entry, AT_LEAST_ZERO, wrong))
+                        yield entry, AT_LEAST_ZERO, "a correction row has a negative entry"
                 if not (self._is_lossless and _is_one_row(entries)):
                     left = graph.subtract(stop, graph.sum(entries))
-                    found.append(Check(left, ZERO, "a correction row does not sum to 1"))
-        return found
+                    yield left, ZERO, "a correction row does not sum to 1"
 
 
 def _is_one_row(entries: list[Node]) -> bool:

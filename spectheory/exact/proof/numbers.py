@@ -36,15 +36,12 @@ def opposite(mask: int) -> int:
 
 
 def _product(one: int, other: int) -> int:
-    zero = ZERO if (one | other) & ZERO else 0
-    same = POSITIVE if (one & other) & POSITIVE or (one & other) & NEGATIVE else 0
-    turned = opposite(other)
-    return zero | same | (NEGATIVE if (one & turned) & (POSITIVE | NEGATIVE) else 0)
+    masks = {-1: NEGATIVE, 0: ZERO, 1: POSITIVE}
+    found = {masks[a * b] for a in masks for b in masks if masks[a] & one and masks[b] & other}
+    return sum(found)
 
 
-PRODUCTS = [
-    [_product(one, other) if one and other else 0 for other in range(ANY + 1)] for one in range(ANY + 1)
-]
+PRODUCTS = [[_product(one, other) for other in range(ANY + 1)] for one in range(ANY + 1)]
 """The signs of f g, with those of f and of g."""
 
 
@@ -128,19 +125,21 @@ class Function:
         number: in the order of appearance.
     """
 
-    __slots__ = ("_rows", "_signs", "denominator", "divisor", "number", "numerator", "value")
+    __slots__ = ("_parts", "_rows", "denominator", "divisor", "number", "numerator", "value")
 
     def __init__(
         self, numerator: Any, value: int, denominator: tuple[tuple[int, int], ...], divisor: int, number: int
     ) -> None:
         self.numerator, self.value, self.denominator = numerator, value, denominator
         self.divisor, self.number = divisor, number
-        self._signs: Any = None
+        self._parts: Any = None
         self._rows: Any = None
 
 
-Factored = tuple[int, tuple[tuple[Factor, int], ...]]
-"""A constant, and pairs (factor, exponent)."""
+Parts = Sequence[tuple[Factor, int]]
+"""Pairs (factor, exponent)."""
+Factored = tuple[int, Parts]
+"""A constant and its factors."""
 
 
 Element = TypeVar("Element")
@@ -351,16 +350,13 @@ class Field(Ring[Function]):
         denominator = tuple((factor.number, exponent) for factor, exponent in parts)
         return self._function(numerator, value, denominator, abs(constant))
 
-    def signs(self, function: Function) -> tuple[int, tuple[Factor, ...], tuple[Factor, ...]]:
-        """The sign of the constant, and the factors with odd and with even exponents, simple ones first."""
-        if function._signs is None:
+    def parts(self, function: Function) -> Factored:
+        """A constant of the same sign, and all factors with their exponents, simple ones first."""
+        if function._parts is None:
             constant, parts = self.factored(function.numerator, function.value)
             below = [(self.factors[number], exponent) for number, exponent in function.denominator]
-            odd = [factor for factor, exponent in (*parts, *below) if exponent % 2]
-            even = [factor for factor, exponent in (*parts, *below) if exponent % 2 == 0]
-            ordered = (tuple(sorted(some, key=lambda factor: factor.key)) for some in (odd, even))
-            function._signs = ((constant > 0) - (constant < 0), *ordered)
-        return function._signs
+            function._parts = constant, tuple(sorted((*parts, *below), key=lambda part: part[0].key))
+        return function._parts
 
     def rows(self, function: Function) -> frozenset[Context]:
         """The contexts whose rows occur in a function."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -19,10 +19,14 @@ from spectheory.exact.proof.numbers import (
     Factor,
     Factored,
     Function,
+    Parts,
     opposite,
     power_signs,
+    sign_of,
 )
 from spectheory.pairs.contexts import Context
+
+SINGLE = NEGATIVE, ZERO, POSITIVE
 
 
 class SplitError(Exception):
@@ -51,24 +55,29 @@ class Region:
         equalities: the factors that are 0.
         points: the numbers of points that lie in it, for a search.
         is_doubtful: no point of it is known, and no lemma says that it is empty.
-        places: where the runs of verifiers on this region are, for a walk.
+        answers: of the runs of verifiers on this region, to their first questions.
     """
 
-    def __init__(self, domain: Domain, points: np.ndarray) -> None:
-        self.domain, self.points, self.is_doubtful = domain, points, False
+    def __init__(self, domain: Domain) -> None:
+        self.domain, self.points, self.is_doubtful = domain, np.arange(0), False
         self.supports: dict[Context, Support] = {}
         self.entries: dict[tuple[str, Context, int], Function] = {}
         self.signs: dict[int, int] = {}
         self.equalities: list[Factor] = []
-        self.places: dict[Any, Any] = {}
+        self.answers: dict[Any, tuple[bool, ...]] = {}
         self._values: dict[int, Function] = {}
+        self._solutions: list[tuple[Factor, int, int]] = []
+        """Equalities, the place in ``linear_parts`` of the variable, and the sign of its coefficient."""
+        self._unsolved: list[Factor] = []
 
     def copy(self) -> Region:
         """A region that can be changed; values of nodes hold on its parts too."""
-        made = Region(self.domain, self.points)
-        made.supports, made.entries, made.signs = dict(self.supports), dict(self.entries), dict(self.signs)
-        made.equalities, made.places = list(self.equalities), dict(self.places)
+        made = Region(self.domain)
+        made.points, made.supports = self.points, dict(self.supports)
+        made.entries, made.signs = dict(self.entries), dict(self.signs)
+        made.equalities, made.answers = list(self.equalities), dict(self.answers)
         made._values = dict(self._values)
+        made._solutions, made._unsolved = list(self._solutions), list(self._unsolved)
         return made
 
     def entered(self, context: Context, support: Support) -> Region:
@@ -80,9 +89,9 @@ class Region:
         for letter, tokens, mask in rows:
             for token, entry in enumerate(domain.row(letter, context, tokens)):
                 part.entries[letter, context, token] = entry
-                constant, odd, _ = domain.field.signs(entry)
-                if odd:
-                    part.signs[odd[0].number] = mask if constant > 0 else opposite(mask)
+                constant, factors = domain.field.parts(entry)
+                for factor, _ in factors:
+                    part.signs[factor.number] = mask if constant > 0 else opposite(mask)
         part.supports[context] = support
         return part
 
@@ -90,54 +99,43 @@ class Region:
         """The part where a factor has one of these signs; ``None`` if the equalities say that it is empty."""
         part = self.copy()
         part.signs[factor.number] = mask
-        if mask == ZERO:
-            part.equalities.append(factor)
-        return part if part.use_equalities(None if mask == ZERO else factor) else None
+        return part if part.solve(factor if mask == ZERO else None) else None
 
-    def _signs_of(self, constant: int, parts: Sequence[tuple[Factor, int]]) -> int:
-        """The signs of a product that are not excluded."""
-        mask = POSITIVE if constant > 0 else NEGATIVE if constant < 0 else ZERO
-        for factor, exponent in parts:
-            mask = PRODUCTS[mask][power_signs(self.signs.get(factor.number, ANY), exponent)]
-        return mask
+    def signs_of(self, factor: Factor) -> int:
+        """The signs of a factor that are not excluded."""
+        known = self.signs.get(factor.number, ANY)
+        if known in SINGLE or (reduced := self._reduced(factor)) is None:
+            return known
+        return known & self._signs(*reduced)
 
     def possible_signs(self, function: Function) -> int:
         """The signs of a function that are not excluded."""
-        constant, odd, even = self.domain.field.signs(function)
-        mask = POSITIVE if constant > 0 else NEGATIVE if constant < 0 else ZERO
-        for factor in odd:
-            mask = PRODUCTS[mask][self.signs.get(factor.number, ANY)]
-        for factor in even:
-            mask = PRODUCTS[mask][power_signs(self.signs.get(factor.number, ANY), 2)]
-        return mask
+        return self._signs(*self.domain.field.parts(function))
 
-    def is_at_least_zero(self, function: Function) -> bool:
-        """True where a function is at least 0, False where it is at most 0; where it is 0, either."""
-        mask = self.possible_signs(function)
-        if not mask & NEGATIVE or not mask & POSITIVE:
-            return not mask & NEGATIVE
-        _, odd, _ = self.domain.field.signs(function)
-        for factor in odd:
-            known = self.signs.get(factor.number, ANY)
-            if known & NEGATIVE and known & POSITIVE:
-                raise SplitError(factor, (known & AT_LEAST_ZERO, NEGATIVE))
-        raise AssertionError("a function of two signs has a factor of two signs")
+    def _signs(self, constant: int, parts: Parts) -> int:
+        mask = sign_of(constant)
+        for factor, exponent in parts:
+            mask = PRODUCTS[mask][power_signs(self.signs_of(factor), exponent)]
+        return mask
 
     def has_sign(self, function: Function, mask: int) -> bool:
         """Whether the sign of a function is in a mask, on the whole region."""
         possible = self.possible_signs(function)
-        if not possible & ~mask or not possible & mask:
-            return not possible & ~mask
-        _, odd, even = self.domain.field.signs(function)
-        for factor in odd:
-            known = self.signs.get(factor.number, ANY)
-            if known & NEGATIVE and known & POSITIVE:
-                raise SplitError(factor, tuple(sign for sign in (POSITIVE, NEGATIVE, ZERO) if sign & known))
-        for factor in (*odd, *even):
-            known = self.signs.get(factor.number, ANY)
+        if possible & ~mask and possible & mask:
+            self._split(function)
+        return not possible & ~mask
+
+    def _split(self, function: Function) -> NoReturn:
+        """Ask for the sign of a factor that is open."""
+        _, parts = self.domain.field.parts(function)
+        for factor, exponent in parts:
+            known = self.signs_of(factor)
+            if exponent % 2 and known & NEGATIVE and known & POSITIVE:
+                raise SplitError(factor, (known & AT_LEAST_ZERO, NEGATIVE))
+        for factor, _ in parts:
+            known = self.signs_of(factor)
             if known & ZERO and known != ZERO:
-                whole = known == ANY
-                raise SplitError(factor, (POSITIVE, NEGATIVE, ZERO) if whole else (known & ~ZERO, ZERO))
+                raise SplitError(factor, (known & ~ZERO, ZERO))
         raise AssertionError("a function of two signs has a factor of two signs")
 
     def value(self, node: Node) -> Function:
@@ -164,8 +162,16 @@ class Region:
             return field.zero if operation == "quotient" else self.value(arguments[0])
         one = self.value(arguments[0])
         if operation == "positive":
-            return one if self.possible_signs(one) != ZERO and self.is_at_least_zero(one) else field.zero
-        if operation == "*" and one is field.zero:
+            signs = self.possible_signs(one)
+            if signs & NEGATIVE and signs & POSITIVE:
+                self._split(one)
+            return one if signs & POSITIVE else field.zero
+        if operation == "case":
+            product = one
+            for factor in arguments[1:]:
+                product = product if product is field.zero else field.multiply(product, self.value(factor))
+            return product
+        if operation == "*" and one is field.zero and not arguments[1].divides:
             return one
         other = self.value(arguments[1])
         if operation == "+":
@@ -179,124 +185,88 @@ class Region:
         the stop is 0 too, so that both cases give 0, and the region is not split.
         """
         field, stop = self.domain.field, self.value(stop_node)
-        if stop is field.zero:
+        if stop is field.zero and not any(one.divides for one in weights):
             return stop
         weight, total = self.value(weight_node), self.value(total_node)
         signs = self.possible_signs(total)
         if signs & ZERO and signs != ZERO:
             if not any(self.possible_signs(self.value(one)) & NEGATIVE for one in weights):
                 rate = field.divide(stop, total)
-                if not any(self.signs.get(number, ANY) & ZERO for number, _ in rate.denominator):
+                if not any(self.signs_of(field.factors[number]) & ZERO for number, _ in rate.denominator):
                     return field.multiply(rate, weight)
             signs = ZERO if self.has_sign(total, ZERO) else ANY
         rate = stop if signs == ZERO else field.divide(stop, total)
         return field.multiply(rate, weight)
 
-    def use_equalities(self, new: Factor | None = None) -> bool:
-        """Find signs that the equalities exclude; False if a factor has no sign left: the region is empty.
+    def solve(self, new: Factor | None = None) -> bool:
+        """Solve equalities for variables, and find signs that they exclude.
 
-        An equality a v + b = 0 says that neither a nor v is 0 where b is not 0.  Where a is not 0, the sign
-        of any f is the sign of a^n f / a^n, and a^n f is a polynomial without v.
+        An equality a v + b = 0 is solved for v where the sign of a is known.  Then a^n f is a polynomial
+        without v for every polynomial f of degree n in v.  So the sign of f follows from the signs of the
+        factors of that polynomial, in which other equalities are used.
 
         Args:
-            new: the one factor whose sign is new; ``None`` for an equality.
+            new: a factor that is 0 now.
+
+        Returns:
+            False if a factor has no sign left: the region is empty.
         """
-        only = [new.number] if new is not None else None
-        changed = bool(self.equalities)
+        if new is not None:
+            self.signs[new.number] = ZERO
+            self.equalities.append(new)
+        changed = new is not None or bool(self._unsolved)
         while changed:
-            changed = False
-            for equality in self.equalities:
-                for number in self._never_zero(equality):
-                    known = self.signs.get(number, ANY)
-                    if known & ZERO:
-                        self.signs[number] = known & ~ZERO
-                        changed = True
-                        if known == ZERO:
-                            return False
-            for number in only or list(self.signs):
-                known = self.signs[number]
-                left = self._signs_by_equalities(self.domain.field.factors[number], known)
-                if left != known:
-                    self.signs[number] = left
+            self._solutions, self._unsolved = [], sorted(self.equalities, key=lambda factor: factor.key)
+            while solved := next(filter(self._is_solved, self._unsolved), None):
+                self._unsolved.remove(solved)
+            changed = self._transfer() and bool(self._unsolved)
+        return all(self.signs_of(self.domain.field.factors[number]) for number in self.signs)
+
+    def _transfer(self) -> bool:
+        """Find the signs of reduced factors that known signs leave; whether there are any that are new."""
+        changed = False
+        for number, known in list(self.signs.items()):
+            constant, parts = self._reduced(self.domain.field.factors[number]) or (1, ())
+            for image, exponent in parts:
+                others = self._signs(constant, [part for part in parts if part[0] is not image])
+                allowed = (s for s in SINGLE if PRODUCTS[others][power_signs(s, exponent)] & known)
+                mask = sum(allowed)
+                before = self.signs_of(image)
+                if before & ~mask:
+                    self.signs[image.number] = before & mask
                     changed = True
-                    if not left:
-                        return False
-                    if left == ZERO:
-                        self.equalities.append(self.domain.field.factors[number])
-                        only = None
-        return True
+                    if before & mask == ZERO:
+                        self.equalities.append(image)
+                        self._unsolved.append(image)
+        return changed
 
-    def _never_zero(self, equality: Factor) -> list[int]:
-        """The factors of a and of v, for every way to write an equality as a v + b = 0 with b ≠ 0."""
-        field, found = self.domain.field, []
-        for variable, slope, rest in equality.linear_parts:
-            constant, parts = field.factored(rest)
-            if constant and not self._signs_of(constant, parts) & ZERO:
-                found += [factor.number for factor, _ in field.factored(slope)[1]]
-                found.append(field.factor(field.context.gens()[variable]).number)
-        return found
+    def _is_solved(self, equality: Factor) -> bool:
+        """Whether an equality is solved for a variable now; the solutions so far are used in it first."""
+        left = [factor for factor, _ in self._all_parts([(equality, 1)]) if self.signs_of(factor) & ZERO]
+        for factor in left if len(left) == 1 else ():
+            for place, (_, slope, _) in enumerate(factor.linear_parts):
+                sign = self._signs(*self.domain.field.factored(slope))
+                if sign in (NEGATIVE, POSITIVE):
+                    self.signs[factor.number] = ZERO
+                    self._solutions.append((factor, place, sign))
+                    return True
+        return False
 
-    def _signs_by_equalities(self, factor: Factor, mask: int) -> int:
-        """The signs of a factor that the equalities leave."""
-        field = self.domain.field
-        for equality in self.equalities:
-            if equality is factor or not equality.variables & factor.variables:
-                continue
-            for place, (variable, slope, _) in enumerate(equality.linear_parts):
-                if variable not in factor.variables:
-                    continue
-                slope_sign = self._signs_of(*field.factored(slope))
-                if slope_sign not in (NEGATIVE, POSITIVE):
-                    continue
-                reduced: Factored
-                reduced, degree = field.substituted(factor, equality, place)
-                mask &= PRODUCTS[self._signs_of(*reduced)][power_signs(slope_sign, degree)]
-                if mask in (0, ZERO):
-                    return mask
-        return mask
-
-    def vanishes(self, function: Function) -> bool:
-        """Whether a function is 0 on the region, by its equalities: variables in which they are linear with
-        a coefficient that is not 0 are eliminated one after the other.
+    def _reduced(self, factor: Factor) -> Factored | None:
+        """The factor without the first variable that is solved, times a positive number; ``None`` if it has
+        none of them.
         """
-        if self.possible_signs(function) == ZERO:
-            return True
-        field, left = self.domain.field, function.numerator
-        equalities = [factor.polynomial for factor in self.equalities]
-        while equalities and not left.is_zero():
-            equalities.sort(key=len)
-            equality = equalities.pop(0)
-            variable = self._solvable(equality)
-            if variable is None:
-                continue
-            name = field.names[variable]
-            if left.degrees()[variable]:
-                left = left.resultant(equality, name)
-            if self._signs_of(*field.factored(left)) == ZERO:
-                return True
-            equalities = [self._eliminated(other, equality, variable) for other in equalities]
-            equalities = [other for other in equalities if not other.is_zero()]
-        return bool(left.is_zero())
-
-    def _solvable(self, equality: Any) -> int | None:
-        """A variable in which a polynomial is linear with a coefficient that is nowhere 0."""
-        if equality.is_constant():
-            return None
-        for variable, degree in enumerate(equality.degrees()):
-            if degree == 1:
-                slope = self.domain.field.factored(equality.derivative(variable))
-                if not self._signs_of(*slope) & ZERO:
-                    return variable
+        for equality, place, sign in self._solutions:
+            if equality.linear_parts[place][0] in factor.variables:
+                (constant, parts), degree = self.domain.field.substituted(factor, equality, place)
+                return (-constant if sign == NEGATIVE and degree % 2 else constant), parts
         return None
 
-    def _eliminated(self, polynomial: Any, equality: Any, variable: int) -> Any:
-        """A polynomial without a variable, without the factors that are nowhere 0."""
-        field = self.domain.field
-        if not polynomial.degrees()[variable]:
-            return polynomial
-        constant, parts = field.factored(polynomial.resultant(equality, field.names[variable]))
-        product = field.context.constant(1 if constant else 0)
-        for factor, _ in parts:
-            if self.signs.get(factor.number, ANY) & ZERO:
-                product = product * factor.polynomial
-        return product
+    def _all_parts(self, parts: Parts) -> Iterator[tuple[Factor, int]]:
+        """The factors of a product without solved variables."""
+        for factor, exponent in parts:
+            known, reduced = self.signs.get(factor.number, ANY), self._reduced(factor)
+            if reduced is None or known in (NEGATIVE, POSITIVE):
+                yield factor, exponent
+            else:
+                yield from ((part, exponent * more) for part, more in self._all_parts(reduced[1]))

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from time import process_time
 from typing import Any
 
-from spectheory.exact.proof.certificates import Lemmas
 from spectheory.exact.proof.check import digest_of
-from spectheory.exact.proof.conditions import WrongPairError, begin_walk, walk_statement
-from spectheory.exact.proof.domain import Domain, Points, Shape
+from spectheory.exact.proof.domain import Domain, Shape
 from spectheory.exact.proof.draft_tuples import Drafts
-from spectheory.exact.proof.formulas import Formula, formulas_of
-from spectheory.exact.proof.numbers import Factor
-from spectheory.exact.proof.oracle import Oracle
+from spectheory.exact.proof.formulas import formulas_of
 from spectheory.exact.proof.proof_file import log_document
 from spectheory.exact.proof.runs import FailedRunError
-from spectheory.exact.proof.statements import Statement
+from spectheory.exact.proof.search_oracle import SearchOracle
+from spectheory.exact.proof.statement import Statement, WrongPairError
+from spectheory.exact.proof.statements import statement_of
 from spectheory.exact.proof.verdict import PROVED, REFUTED, Proof
-from spectheory.exact.proof.walk import OutOfTimeError, WrongError
+from spectheory.exact.proof.walk import OutOfTimeError, Walk, WrongError
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.results import UNDECIDED
 from spectheory.foundation.validation import check_count, check_positive
@@ -54,7 +52,7 @@ def prove(
         draft_length: L.
         drafts: K, or a ``PrefixTree`` or ``WithoutReplacement``.
         statement: ``"lossless"``, ``"optimal"``, ``"at_least:OTHER"``, ``"prefix_matching"``,
-            ``"exchangeable"``, ``"single_path"``, ``"completed"`` or ``"law"`` (``statements.py``).
+            ``"exchangeable"``, ``"single_path"``, ``"completed"`` or ``"law"`` (``statements.KINDS``).
         positive: speak of pairs without zeros only.
         show: write the block efficiency on every region down (``Proof.formulas``).
         time_limit: seconds of the processor, after which the verdict is ``"undecided"``.
@@ -80,81 +78,62 @@ def prove(
     check_count("draft_length", draft_length)
     shape = Shape(vocab_size, draft_length, positive)
     shape.check_size()
-    main = Drafts(shape, process)
-    claim = Statement.of(statement, found, process, draft_length)
-    return _search(claim, shape, main, process_time() + limit, show)
+    begin, every = process_time(), Drafts(shape, process)
+    claim = statement_of(statement, found, process, draft_length)
+    oracle = SearchOracle(Domain(shape, every.least_support))
+    walk = Walk(oracle, begin + limit)
+    verdict, wrong, pair = _decided(claim, walk, oracle, every)
+    log = log_document(oracle) if verdict == PROVED else None
+    counts = walk.num_regions, len(oracle.aside), len(oracle.used)
+    formulas = formulas_of(walk) if show and verdict == PROVED else ()
+    seconds = process_time() - begin
+    return Proof(verdict, claim, shape, *counts, wrong, pair, seconds, digest_of(claim), log, formulas)
 
 
-def _search(statement: Statement, shape: Shape, drafts: Drafts, deadline: float, show: bool) -> Proof:
-    begin = process_time()
-    domain = Domain(shape, drafts.least_support)
-    oracle = Oracle(domain, Points(domain), Lemmas(domain.field))
-    walk, runs = begin_walk(statement, domain, drafts, oracle, deadline)
-    digest = digest_of(statement)
-
-    def result(
-        verdict: str,
-        wrong: str = "",
-        pair: ModelPair | None = None,
-        log: dict[str, Any] | None = None,
-        formulas: tuple[Formula, ...] = (),
-    ) -> Proof:
-        lemmas = oracle.lemmas.lemmas if log is None else log["lemmas"]
-        counts = regions if verdict == PROVED else walk.num_regions, len(oracle.aside), len(lemmas)
-        seconds = process_time() - begin
-        return Proof(verdict, statement, shape, *counts, wrong, pair, seconds, digest, log, formulas)
-
-    name = statement.subjects[0].verifier.name
+def _decided(
+    statement: Statement, walk: Walk, oracle: SearchOracle, drafts: Drafts
+) -> tuple[str, str, ModelPair | None]:
+    """The verdict, and for a statement that is refuted what is wrong on which pair."""
+    failure = None
     try:
-        refuted = next(_wrong_pairs(statement, _simple_pairs(domain)), None)
-    except InvalidOutcomeError:  # the walk says what it is
-        refuted = None
+        for pair in _simple_pairs(walk.domain):
+            if wrong := statement.wrong_at(pair):
+                return REFUTED, wrong, pair
+    except InvalidOutcomeError as error:  # the walk says what it is
+        failure = error
     try:
-        if refuted is None:
-            walk_statement(statement, walk, runs)
-            regions, stuck = walk.num_regions, oracle.settle_aside()
-            if stuck is not None:
-                raise WrongError(stuck, (), "a region that was set aside has a point")
-            if oracle.aside:
-                return result(UNDECIDED)
-            log = log_document(oracle)
-            formulas = formulas_of(walk, runs[0]) if show else ()
-            return result(PROVED, log=log, formulas=formulas)
-    except WrongPairError as error:
-        refuted = error.wrong, error.pair
-    except (WrongError, FailedRunError) as error:
-        try:
-            refuted = next(_wrong_pairs(statement, _pairs_of(error, oracle, domain)), None)
-        except InvalidOutcomeError as failure:
-            raise InvalidOutcomeError(f"verifier {name!r} failed: {failure}") from failure
-        if refuted is None and isinstance(error, FailedRunError):
-            raise InvalidOutcomeError(f"verifier {name!r} failed: {error}") from error
-        if refuted is None:
-            return result(UNDECIDED)
+        statement.decide(walk, drafts)
+        stuck = oracle.settle_aside()
+        if stuck is not None:
+            raise WrongError(stuck, (), "a region that was set aside has a point")
     except OutOfTimeError:
-        return result(UNDECIDED)
-    return result(REFUTED, *refuted)
+        return UNDECIDED, "", None
+    except WrongPairError as error:
+        return REFUTED, error.wrong, error.pair
+    except (WrongError, FailedRunError) as error:
+        name = statement.subjects[0].verifier.name
+        try:
+            for pair in _pairs_of(error, oracle):
+                if wrong := statement.wrong_at(pair):
+                    return REFUTED, wrong, pair
+        except InvalidOutcomeError as failed:
+            raise InvalidOutcomeError(f"verifier {name!r} failed: {failed}") from failed
+        if isinstance(error, FailedRunError):
+            raise InvalidOutcomeError(f"verifier {name!r} failed: {error}") from error
+        return UNDECIDED, "", None
+    if failure is not None:
+        raise failure
+    return UNDECIDED if oracle.aside else PROVED, "", None
 
 
-def _simple_pairs(domain: Domain) -> list[ModelPair]:
+def _simple_pairs(domain: Domain) -> Iterator[ModelPair]:
     points = domain.drawn_points(SIMPLE_PAIRS)
     points.sort(key=lambda point: sum(int(value.q) for value in point))
-    return [domain.pair_at(point, domain.contexts) for point in points]
+    return map(domain.pair_at, points)
 
 
-def _pairs_of(error: WrongError | FailedRunError, oracle: Oracle, domain: Domain) -> Iterator[ModelPair]:
+def _pairs_of(error: WrongError | FailedRunError, oracle: SearchOracle) -> Iterator[ModelPair]:
     """Pairs of a region on which something fails, also some where the functions of a condition are not 0."""
-    factors: list[Factor] = []
-    for function in error.functions if isinstance(error, WrongError) else ():
-        _, odd, even = domain.field.signs(function)
-        factors += [*odd, *even]
-    for point in oracle.points_where(error.region, factors):
-        yield domain.pair_at(point, error.region.supports)
-
-
-def _wrong_pairs(statement: Statement, pairs: Iterable[ModelPair]) -> Iterator[tuple[str, ModelPair]]:
-    """What is wrong on each wrong pair."""
-    for pair in pairs:
-        wrong = statement.wrong_at(pair)
-        if wrong:
-            yield wrong, pair
+    functions = error.functions if isinstance(error, WrongError) else ()
+    factors = [factor for function in functions for factor, _ in oracle.domain.field.parts(function)[1]]
+    return map(oracle.domain.pair_at, oracle.points_where(error.region, factors))

@@ -13,7 +13,8 @@ import spectheory
 from spectheory.exact.proof.domain import Shape
 from spectheory.exact.proof.formulas import Formula
 from spectheory.exact.proof.proof_file import FORMAT, write
-from spectheory.exact.proof.statements import SAY_LOSSLESS, Statement, drafts_document
+from spectheory.exact.proof.statement import Statement
+from spectheory.exact.proof.statements import drafts_document
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError, NoVerdictError
 from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, Result, Table, Templates
@@ -85,7 +86,7 @@ class Proof(Result):
     @property
     def lossless(self) -> bool | None:
         """Whether the verifier is lossless on all these pairs; None if that is not known or not asked."""
-        if self.statement.name not in SAY_LOSSLESS or self.verdict not in (PROVED, REFUTED):
+        if not self.statement.says_lossless or self.verdict not in (PROVED, REFUTED):
             return None
         return self.verdict == PROVED
 
@@ -126,7 +127,7 @@ class Proof(Result):
         Raises:
             NoVerdictError: the statement is another one.
         """
-        if self.statement.name not in SAY_LOSSLESS:
+        if not self.statement.says_lossless:
             raise NoVerdictError(
                 f"a proof of the statement {self.statement.name!r} does not say lossless; ask .verdict"
             )
@@ -179,7 +180,7 @@ class Proof(Result):
         pair = {} if self.pair is None else self.pair.to_document()
         sides = [f"{side} {_rows_text(pair[side])}" for side in ("target", "draft") if pair]
         return {
-            "claim": self.statement.claim,
+            "claim": self.statement.claim.format(other=self.statement.name.partition(":")[2]),
             "scope": self._pairs,
             "rows": "\n".join(sides),
             "assumed": "the same answers for one tuple of drafts as for all, and for numbers of any type",

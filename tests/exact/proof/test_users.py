@@ -110,6 +110,35 @@ def test_samplers_are_decided(
     assert prove(from_sampler(sampler), *shape).verdict == verdict
 
 
+def unguarded(target: Any, draft: Any) -> list[Any]:
+    weights = [max(p - q, 0 * p) for p, q in zip(target, draft, strict=True)]
+    return [weight / sum(weights) for weight in weights]
+
+
+def unguarded_loop(paths: Any, target_rows: Any, draft_rows: Any) -> Any:
+    stops, rows = loop(paths, target_rows, draft_rows)
+    rows[0, 0] = unguarded(target_rows[0, 0], draft_rows[0, 0])
+    return stops, rows
+
+
+def unguarded_sampler(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[Any]:
+    token, target, draft = paths[0, 0], target_rows[0, 0], draft_rows[0, 0]
+    if generator.random() < target[token] / draft[token]:
+        return [token, generator.choice(len(target), p=target_rows[0, 1])]
+    return [generator.choice(len(target), p=unguarded(target, draft))]
+
+
+@pytest.mark.parametrize("pairs", [search.SIMPLE_PAIRS, 0])
+def test_a_division_by_zero_counts_where_the_code_makes_it(
+    pairs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At p = q the loop divides 0 by 0, at a stop of probability 0; the sampler never gets there."""
+    monkeypatch.setattr(search, "SIMPLE_PAIRS", pairs)
+    assert prove(from_sampler(unguarded_sampler), 2, 1).verdict == "proved"
+    with pytest.raises(InvalidOutcomeError, match="ZeroDivisionError"):
+        prove(from_loop(unguarded_loop), 2, 1)
+
+
 def halved(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[Any]:
     return [0] if generator.random() * 2 < target_rows[0, 0, 0] else [1]
 

@@ -1,4 +1,4 @@
-"""Whether regions are empty, for a search: points show that they are not, lemmas that they are.
+"""A search for lemmas and points: points show that regions are not empty, lemmas that they are.
 
 In this order: the points that the parts inherit, known lemmas, other known points, a linear lemma, a new
 point near known ones, a lemma with products of entries.  A part of which none says anything waits until the
@@ -7,7 +7,7 @@ others are walked.  Then lemmas with more products are tried.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 import numpy as np
@@ -22,8 +22,9 @@ from spectheory.exact.proof.certificates import (
 )
 from spectheory.exact.proof.domain import Domain, Points
 from spectheory.exact.proof.numbers import ANY, NEGATIVE, POSITIVE, ZERO, Factor, sign_of
+from spectheory.exact.proof.oracle import Oracle
 from spectheory.exact.proof.region import Region
-from spectheory.exact.proof.renaming import Renamings
+from spectheory.pairs.contexts import Context
 
 MOST_NEAR = 60
 """Conditions of a linear program."""
@@ -31,109 +32,123 @@ BASES, STEPS = 5, 2
 """Known points that are changed, and changes of each."""
 FRACTIONS = (2, 8, 100)
 """A variable is moved beyond a zero by these parts of the way to the end of its row."""
-LINEAR, ROWS, DEGREES = 0, 1, (2, 3, 4)
-"""Efforts for a lemma: linear, with products of entries, with all products of a degree."""
-SOON, LATER = (3,), (ROWS, *DEGREES)
-"""Efforts for a region that waits, and where a condition fails.  For waiting regions of ``otm``, two thirds
-of the lemmas have degree 3, none has a smaller one, and degree 4 costs more than the walk."""
+LINEAR, ROWS, NEW_POINT = 0, 1, -1
+"""Steps: a linear lemma, one with products of entries, a new point; other numbers are degrees of products."""
+PART = LINEAR, NEW_POINT, ROWS
+"""For a part of a split."""
+WAITING = NEW_POINT, 3
+"""For a region that waits.  For those of ``otm``, two thirds of the lemmas have degree 3, none has a smaller
+one, and degree 4 costs more than the walk."""
+FAILS = NEW_POINT, ROWS, 2, 3, 4
+"""For a region on which a condition fails."""
 
 
-class Finder:
-    """A search for lemmas and points.
+class SearchOracle(Oracle):
+    """An oracle that looks for lemmas and points; what it finds is known from then on.
 
-    Args:
-        domain: the pairs.
-        points, lemmas: that are known; what is found is added, with its renamings.
+    Attributes:
+        aside: regions on which a condition fails, and of which no point is known; they are asked about last.
+        used_points: the numbers of the points at which the verifier was asked.
     """
 
-    def __init__(self, domain: Domain, points: Points, lemmas: Lemmas) -> None:
-        self._domain, self._points, self._lemmas = domain, points, lemmas
-        self._renamings = Renamings(domain)
+    def __init__(self, domain: Domain) -> None:
+        super().__init__(domain, Lemmas(domain.field), Points(domain))
+        self.aside: list[Region] = []
+        self.used_points: dict[int, None] = {}
         self._examined: dict[object, tuple[int, np.ndarray]] = {}
         self._failed: set[tuple[int, frozenset[tuple[int, int]]]] = set()
 
-    def examine(self, region: Region, part: Region, factor: Factor) -> int:
-        """The number of a lemma that says that a part is empty, or 0; points of the part are kept in it.
+    def start(self) -> Region:
+        region = super().start()
+        region.points = np.arange(len(self.points.points))
+        return region
 
-        Args:
-            region: that is split.
-            part: of it.
-            factor: whose sign is new.
-        """
+    def entered(self, region: Region, context: Context) -> list[Region]:
+        parts = super().entered(region, context)
+        for part in parts:
+            part.points = self.points.with_supports(part.points, {context: part.supports[context]})
+        return parts
+
+    def closes(self, region: Region, part: Region, factor: Factor) -> bool:
         mask = part.signs[factor.number]
-        part.points = region.points[(self._points.signs(factor)[region.points] & mask) != 0]
+        part.points = region.points[(self.points.signs(factor)[region.points] & mask) != 0]
         if len(part.points):
-            return 0
+            return False
         key = frozenset(part.signs.items()), frozenset(part.supports.items())
         if key not in self._examined:
-            lemma = self._lemmas.covering(part.signs, factor)
-            if not lemma and not self._find_known_point(part):
-                near = self._near(part, factor)
-                lemma = self._lemma(part, near, LINEAR)
-                if not lemma and not self._find_new_point(part):
-                    lemma = self._lemma(part, near, ROWS)
-            self._examined[key] = lemma, part.points
+            self._examined[key] = self._lemma_of(part, PART, factor), part.points
         lemma, part.points = self._examined[key]
-        return lemma
+        part.is_doubtful = not lemma and not len(part.points)
+        return self._uses(lemma)
 
-    def lemma_of(self, region: Region, *, last: bool) -> int:
-        """The number of a lemma that says that a region is empty, or 0; a point of it is kept in it."""
+    def excludes(self, region: Region, part: Region, factor: Factor, effort: int) -> bool:
+        strict = part.signs[factor.number]
+        part.points = region.points[(self.points.signs(factor)[region.points] & strict) != 0]
+        steps = ((LINEAR,), (ROWS,), FAILS)[effort]
+        return self._uses(self._lemma_of(part, steps, factor if effort < 2 else None))
+
+    def is_empty(self, region: Region, *, last: bool = False) -> bool:
+        """With ``last``, a region is taken as empty, until all else is walked, if nothing else is known."""
+        if self._uses(self._lemma_of(region, FAILS if last else WAITING)):
+            return True
+        if last and not len(region.points):
+            self.aside.append(region)
+        return last and not len(region.points)
+
+    def settle_aside(self) -> Region | None:
+        """Ask again about the regions that were set aside, with all lemmas and points that are known by now.
+
+        Returns:
+            A region with a point, if there is one.
+        """
+        self.aside = [region for region in self.aside if not self._uses(self._lemma_of(region, FAILS))]
+        return next((region for region in self.aside if len(region.points)), None)
+
+    def point(self, region: Region) -> list[fmpq] | None:
+        if not len(region.points):
+            return None
+        self.used_points[int(region.points[0])] = None
+        return self.points.points[region.points[0]]
+
+    def _lemma_of(self, region: Region, steps: Sequence[int], factor: Factor | None = None) -> int:
+        """The number of a lemma that says that a region is empty, or 0; a point of it is kept in it.
+
+        Args:
+            region: of which no point may be known.
+            steps: what is tried.
+            factor: with a new sign; conditions that are far from it are left out.
+        """
         if len(region.points):
             return 0
-        lemma = self._lemmas.covering(region.signs)
-        if lemma or self._find_known_point(region) or self._find_new_point(region):
+        lemma = self.lemmas.covering(region.signs, factor)
+        if lemma or self._find_known_point(region):
             return lemma
-        return self._first_lemma(region, self._all(region), LATER if last else SOON)
+        constraints = self._all(region) if factor is None else self._near(region, factor)
+        for step in steps:
+            if step == NEW_POINT:
+                if self._find_new_point(region):
+                    return 0
+            elif lemma := self._new_lemma(constraints, step):
+                return lemma
+        return 0
 
-    def derived(self, region: Region, weak: Sequence[Factor], effort: int) -> list[int]:
-        """The place of a factor in ``weak`` that is 0 on a region, and the number of a lemma that says so;
-        nothing if none is found.
-        """
-        for place, factor in enumerate(weak):
-            strict = region.signs[factor.number] & ~ZERO
-            if (self._points.signs(factor)[region.points] & strict).any():
-                continue
-            part = region.child(factor, strict)
-            if part is None:
-                return [place, 0]
-            lemma = self._lemmas.covering(part.signs, factor)
-            if not lemma and effort < DEGREES[0]:
-                lemma = self._lemma(part, self._near(part, factor), effort)
-            elif not lemma:
-                part.points = region.points[:0]
-                lemma = self.lemma_of(part, last=True)
-                region.points = np.append(region.points, part.points)
-            if lemma:
-                return [place, lemma]
-        return []
-
-    def _lemma(self, region: Region, constraints: Sequence[Constraint], effort: int) -> int:
-        """The number of a new lemma from some conditions of a region, or 0."""
-        key = effort, frozenset((factor.number, mask) for factor, mask in constraints)
+    def _new_lemma(self, constraints: Sequence[Constraint], step: int) -> int:
+        """The number of a new lemma from some conditions, or 0."""
+        key = step, frozenset((factor.number, mask) for factor, mask in constraints)
         if key in self._failed:
             return 0
-        field = self._domain.field
-        if effort == LINEAR:
-            found = linear_lemma(constraints, field)
+        if step == ROWS:
+            found = row_lemma(constraints, self.domain.field)
         else:
-            found = (
-                row_lemma(constraints, field) if effort == ROWS else product_lemma(constraints, effort, field)
-            )
-        number = 0 if found is None else self._lemmas.add(found)
-        if not found or not number:
+            found = linear_lemma(constraints) if step == LINEAR else product_lemma(constraints, step)
+        number = self.lemmas.add(found) if found else 0
+        if not number:
             self._failed.add(key)
-            return 0
-        for renamed in self._renamings.lemmas(found, region.supports):
-            self._lemmas.add(renamed)
         return number
-
-    def _first_lemma(self, region: Region, constraints: Sequence[Constraint], efforts: Iterable[int]) -> int:
-        found = (self._lemma(region, constraints, effort) for effort in efforts)
-        return next((number for number in found if number), 0)
 
     def _all(self, region: Region) -> list[Constraint]:
         """The simplest conditions of a region."""
-        factors = self._domain.field.factors
+        factors = self.domain.field.factors
         found = [(factors[n], mask) for n, mask in region.signs.items() if mask != ANY]
         return sorted(found, key=lambda one: (one[0].degree, len(one[0].terms)))[:MOST_NEAR]
 
@@ -150,12 +165,7 @@ class Finder:
 
     def _find_known_point(self, region: Region) -> bool:
         """Look for points of a region among all known ones."""
-        known = np.arange(len(self._points.points))
-        for number, mask in reversed(region.signs.items()):  # the newest signs exclude most points
-            known = known[(self._points.signs(self._domain.field.factors[number])[known] & mask) != 0]
-            if not len(known):
-                return False
-        region.points = self._points.with_supports(known, region.supports)
+        region.points = self.points.inside(region.signs, region.supports)
         return bool(len(region.points))
 
     def _find_new_point(self, region: Region) -> bool:
@@ -163,21 +173,20 @@ class Finder:
 
         One variable is changed so that a factor, which is linear in it, changes its sign.
         """
-        signs = [(self._domain.field.factors[number], mask) for number, mask in region.signs.items()]
-        known = self._points.with_supports(np.arange(len(self._points.points)), region.supports)
-        wrong = sum(((self._points.signs(factor)[known] & mask) == 0 for factor, mask in signs), 0 * known)
-        bases = [self._points.points[number] for number in known[np.argsort(wrong, kind="stable")[:BASES]]]
+        signs = [(self.domain.field.factors[number], mask) for number, mask in region.signs.items()]
+        known = self.points.with_supports(np.arange(len(self.points.points)), region.supports)
+        wrong = sum(((self.points.signs(factor)[known] & mask) == 0 for factor, mask in signs), 0 * known)
+        bases = [self.points.points[number] for number in known[np.argsort(wrong, kind="stable")[:BASES]]]
         for _ in range(STEPS):
             new = [point for base in bases for point in self._changed(region, base, signs)]
             if not new:
                 return False
             matrix = np.array([list(map(float, point)) for point in new])
-            wrong = sum(((self._points.signs_at(factor, matrix) & mask) == 0 for factor, mask in signs), 0)
+            wrong = sum(((self.points.signs_at(factor, matrix) & mask) == 0 for factor, mask in signs), 0)
             order = np.argsort(wrong, kind="stable")
             for number in order[: int((wrong == 0).sum())]:
                 if all(sign_of(factor.at(new[number])) & mask for factor, mask in signs):
-                    renamed = self._renamings.points(new[number])
-                    region.points = np.array([self._points.add([new[number], *renamed])])
+                    region.points = np.array([self.points.add(new[number])])
                     return True
             bases = [new[number] for number in order[:BASES]]
         return False
@@ -197,7 +206,7 @@ class Finder:
         self, region: Region, point: list[fmpq], factor: Factor, variable: int, mask: int
     ) -> Iterator[list[fmpq]]:
         """Points with another value of one variable, whose row stays a distribution."""
-        domain = self._domain
+        domain = self.domain
         context, is_draft = domain.field.row_of[variable], domain.field.names[variable].startswith("q")
         support = region.supports[context] if is_draft else tuple(range(domain.vocab_size))
         places = domain.q if is_draft else domain.p
@@ -222,11 +231,11 @@ class Finder:
 
     def points_where(self, region: Region, factors: Sequence[Factor]) -> list[list[fmpq]]:
         """Points of a region, also some where factors are not 0."""
-        found = [self._points.points[number] for number in region.points[:20]]
+        found = [self.points.points[number] for number in region.points[:20]]
         for factor, mask in product(factors, (POSITIVE, NEGATIVE)):
             if region.signs.get(factor.number, ANY) & mask:
                 part = region.copy()
                 part.signs[factor.number] = mask
                 if self._find_known_point(part) or self._find_new_point(part):
-                    found.append(self._points.points[part.points[0]])
+                    found.append(self.points.points[part.points[0]])
         return found
