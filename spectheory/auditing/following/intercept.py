@@ -10,7 +10,6 @@ upper half of a seed, count as equal.  Two draws in one state get the same numbe
 
 import random
 import re
-import sys
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -31,7 +30,13 @@ from spectheory.auditing.following.random_tensor import (
     random_tensor,
     write,
 )
-from spectheory.auditing.following.replacements import Replacement, only_one_at_a_time, refusing, replaced
+from spectheory.auditing.following.replacements import (
+    Replacement,
+    not_compiled,
+    only_one_at_a_time,
+    refusing,
+    replaced,
+)
 from spectheory.auditing.following.torch_draws import TorchDraws, name_of, probs_of
 from spectheory.auditing.following.torch_functions import DRAWS, REAL
 from spectheory.auditing.following.triton_kernels import kernels_followed
@@ -96,6 +101,7 @@ def intercepted(tape: Tape, journal: Journal) -> Iterator[None]:
                 stack.enter_context(unswallowed())
                 stack.enter_context(replaced(_replacements(tape, journal)))
                 stack.enter_context(kernels_followed(Draws(tape, journal.primitives, journal.findings)))
+                stack.enter_context(not_compiled())
                 stack.enter_context(_unfilled_memory_is_nan())
                 answers = stack.enter_context(_Answers(tape, journal))
                 yield
@@ -306,9 +312,6 @@ def _replacements(tape: Tape, journal: Journal) -> Iterator[Replacement]:
         if (module, name) not in _FOLLOWED:
             what = f"the sampler draws from {module.__name__}.{name}, which cannot be followed"
             yield module, name, refusing(what)
-    compiler = sys.modules.get("torch._dynamo.eval_frame")
-    if hasattr(compiler, "_callback_from_stance"):
-        yield compiler, "_callback_from_stance", _not_compiled
 
 
 _GLOBAL_FUNCTIONS = [(np.random, name) for name in ("seed", "ranf", "sample")] + [
@@ -319,11 +322,3 @@ _GLOBAL_FUNCTIONS = [(np.random, name) for name in ("seed", "ranf", "sample")] +
 ]
 """The functions of the global generators."""
 _FOLLOWED = [(random, "random"), (random, "uniform"), (random, "choices")]
-
-
-def _not_compiled(callback: Any) -> Any:
-    if callable(callback):
-        raise NotEnumerableError(
-            "the sampler runs a function under torch.compile, which is not followed; audit it uncompiled"
-        )
-    return callback

@@ -1,9 +1,12 @@
 """Replace functions of modules and classes for the time of a run."""
 
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
+
+import torch
 
 from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.foundation.errors import InvalidInputError
@@ -49,6 +52,20 @@ def only_one_at_a_time() -> Iterator[None]:
         yield
     finally:
         _ONE_AT_A_TIME.release()
+
+
+@contextmanager
+def not_compiled() -> Iterator[None]:
+    """Inside this context torch compiles nothing: it calls compiled functions as they were written."""
+
+    def unchanged(function: Any = None, **options: Any) -> Any:
+        return function if function is not None else unchanged
+
+    with ExitStack() as stack:
+        stack.enter_context(replaced([(torch, "compile", unchanged)]))
+        if "torch._dynamo" in sys.modules:  # imported by torch.compile, and slowly
+            stack.enter_context(torch.compiler.set_stance("force_eager"))
+        yield
 
 
 def refusing(message: str) -> Callable[..., Any]:

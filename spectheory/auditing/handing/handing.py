@@ -7,9 +7,8 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
-import torch
 
-from spectheory.auditing.following.replacements import Replacement, only_one_at_a_time, replaced
+from spectheory.auditing.following.replacements import Replacement, not_compiled, only_one_at_a_time, replaced
 from spectheory.auditing.handing.numbers import NOW, NotHandedError
 from spectheory.auditing.handing.python_numbers import (
     GLOBAL_BITS,
@@ -43,8 +42,7 @@ def handing() -> Iterator[None]:
         stack.enter_context(replaced(_replacements()))
         legacy.set_bit_generator(GLOBAL_BITS)
         stack.callback(legacy.set_bit_generator, before)
-        if "torch._dynamo" in sys.modules:  # imported by torch.compile, and slowly
-            stack.enter_context(torch.compiler.set_stance("force_eager"))
+        stack.enter_context(not_compiled())
         stack.enter_context(HandedTorch())
         stack.callback(NOW.forget)
         NOW.forget()
@@ -63,7 +61,7 @@ def _replacements() -> list[Replacement]:
         new |= {id(getattr(module, name)): function for name, function in names.items()}
         found += [(module, name, function) for name, function in names.items()]
     NOW.at_begin = [python.forget, seed_globally]
-    found += [(random, "Random", HandedRandom), (torch, "compile", _not_compiled)]
+    found.append((random, "Random", HandedRandom))
     return found + [
         (module, name, new[id(value)])
         for module in list(sys.modules.values())
@@ -87,8 +85,3 @@ def _state_of_numpy(*_: Any, **__: Any) -> Any:
 
 
 _REFUSED = dict.fromkeys(("get_state", "set_state"), _state_of_numpy)
-
-
-def _not_compiled(function: Any = None, **options: Any) -> Any:
-    """Replaces ``torch.compile``: returns the function itself."""
-    return function if function is not None else _not_compiled

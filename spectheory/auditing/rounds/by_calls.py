@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from spectheory.auditing.drawing.draw import Drawn, draw_and_judge
+from spectheory.auditing.following.replacements import not_compiled
 from spectheory.auditing.handing.handing import handing
 from spectheory.auditing.handing.numbers import Point, Run, mix, run_at
 from spectheory.auditing.probing.claim import (
@@ -158,7 +159,7 @@ def call_once(sampler: Shipped, question: Question) -> None:
 
     Modules that its code imports at the first call may draw numbers, which are not the sampler's.
     """
-    with real_numbers(), suppress(NotEnumerableError):
+    with real_numbers(), not_compiled(), suppress(NotEnumerableError):
         sampler.by_seed(next(sampler.asked(question)).call, ())(0)
     sampler.journal.undefined.clear()
     sampler.journal.raised.clear()

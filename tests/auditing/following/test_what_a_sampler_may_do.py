@@ -175,3 +175,13 @@ def test_a_module_is_imported_as_before_the_run(tmp_path: Path, monkeypatch: pyt
     assert "randomness that is not replaced" in found.reasons[0]
     for name in ("makes_generators", "makes_generators_too"):
         sys.modules.pop(name, None)
+
+
+def test_compiled_functions_are_followed_as_they_are_written() -> None:
+    right, wrong = (
+        coin(lambda ratio, c=c: torch.compile(lambda number: c * number < ratio)(torch.rand(())))
+        for c in (1, 2)
+    )
+    found = audit(right, PAIRS, drafts=1)
+    assert (found.verdict, found.basis) == (LOSSLESS, "followed")
+    assert audit(wrong, PAIRS, drafts=1).verdict == NOT_LOSSLESS
