@@ -23,7 +23,8 @@ import torch
 
 from spectheory import audit, defects, instances, output_law, verifiers
 from spectheory.auditing.rounds.battery import random_dyadic
-from spectheory.auditing.subjects.model_loops import KNOWN_FORM, ModelLoop
+from spectheory.auditing.subjects.loop_forms import KNOWN_FORM
+from spectheory.auditing.subjects.model_loops import ModelLoop
 from spectheory.auditing.subjects.programs import Program
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.foundation.errors import InvalidInputError

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
 from fractions import Fraction
 from io import StringIO
-from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,6 +21,7 @@ from spectheory.auditing.drawing.draw import draw_and_judge
 from spectheory.auditing.subjects.asked import Numbers, Part, Question
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound, LookUpModel, Played
 from spectheory.auditing.subjects.flattened_batch import flattened
+from spectheory.auditing.subjects.loop_forms import PROMPT, PROMPTS, LoopForm, all_forms
 from spectheory.auditing.subjects.provenance import Provenance
 from spectheory.auditing.subjects.roles import StandInSelf, UnknownRoleError, arguments, bound, roles_of
 from spectheory.auditing.subjects.shipped import Shipped
@@ -32,13 +32,7 @@ from spectheory.auditing.subjects.signatures import (
     ROUND,
     ROUND_BATCH,
 )
-from spectheory.auditing.subjects.table_models import (
-    ANSWERS,
-    PROMPT,
-    TableModel,
-    note_strange_texts,
-    tokens_returned,
-)
+from spectheory.auditing.subjects.table_models import TableModel, note_strange_texts, tokens_returned
 from spectheory.auditing.subjects.table_tokenizer import TableTokenizer
 from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.foundation.errors import InvalidOutcomeError
@@ -64,78 +58,6 @@ CONTROL = ModelPair.from_contexts(
     1,
 )
 """The pair on which we search the form; no two of its rows are alike."""
-
-
-class LoopForm(NamedTuple):
-    """How we call a loop.
-
-    Attributes:
-        prompt: the form of the prompt: "[1, T]", "[T]", "list", "lists" (a list of one), "numpy", "text" (a
-            letter for every token) or "texts" (a list of one).
-        answer: what a model returns, one of ``ANSWERS``.
-        takes_whole_text: whether a call with a cache has the whole text.
-        cache: "tuple" or "dynamic".
-        top_p: the value that switches nucleus sampling off.
-        draft_length: the number of drafted tokens per step.
-        extra: the number of tokens that the text has beyond the judged ones.
-        shift: 1 if the vocabulary has a token 0 without probability, for loops that fail on it.
-        has_prompt: whether the returned text begins with the prompt.
-    """
-
-    prompt: str
-    answer: str
-    takes_whole_text: bool
-    cache: str
-    top_p: float
-    draft_length: int
-    extra: int
-    shift: int
-    has_prompt: bool = True
-
-    @property
-    def of_one_law(self) -> "LoopForm":
-        """The form without what concerns lengths and numbers of tokens only."""
-        return self._replace(extra=0, shift=0)
-
-    @property
-    def words(self) -> str:
-        parts = [
-            f"prompt {self.prompt}",
-            f"models return {self.answer}",
-            *(["a cache beside the whole text"] if self.takes_whole_text else []),
-            *([f"{self.cache} cache"] if self.answer == "answer" else []),
-            f"draft length {self.draft_length}",
-            *([f"{self.extra} tokens more than judged"] if self.extra else []),
-            *(["token ids from 1"] if self.shift else []),
-        ]
-        return ", ".join(parts)
-
-
-def _forms(draft_length: int) -> Iterator[list[LoopForm]]:
-    """The forms that we try, grouped by what the models return."""
-    for answer, cache, whole in (
-        ("answer", "tuple", False),
-        ("answer", "dynamic", False),
-        *((answer, "tuple", whole) for answer in ANSWERS[1:] for whole in (False, True)),
-    ):
-        yield [
-            LoopForm(prompt, answer, whole, cache, top_p, draft_length, extra, shift)
-            for prompt, top_p, extra, shift in product(_PROMPTS, (1.0, 0.0), (0, 1, 3), (0, 1))
-        ]
-
-
-KNOWN_FORM = LoopForm("[1, T]", "answer", False, "tuple", 1.0, 2, 0, 0)
-"""The most frequent form, which is tried first."""
-_PROMPTS: dict[str, Callable[[list[int]], Any]] = {
-    "[1, T]": lambda tokens: torch.tensor([tokens]),
-    "list": list,
-    "lists": lambda tokens: [tokens],
-    "numpy": np.array,
-    "[T]": torch.tensor,
-    "text": lambda tokens: TableTokenizer(max(tokens) + 1).decode(tokens),
-    "texts": lambda tokens: [TableTokenizer(max(tokens) + 1).decode(tokens)],
-}
-"""In the order in which they are tried."""
 
 
 class ModelLoop(DraftingRound):
@@ -215,23 +137,11 @@ class ModelLoop(DraftingRound):
         generator: torch.Generator,
     ) -> tuple[list[int], tuple[TableModel, TableModel]]:
         """Call the loop once.  Return the tokens as they are, and the models."""
-        rows = [_shifted(row, form.shift) for row in (target, draft)]
-        self._models = models = tuple(
-            TableModel(
-                row,
-                rows[1],
-                vocab_size + form.shift,
-                form.answer,
-                form.takes_whole_text,
-                form.cache,
-                form.shift,
-            )
-            for row in rows
-        )
+        self._models = models = tuple(TableModel(row, draft, vocab_size, form) for row in (target, draft))
         new = length + form.extra
         prompt = [token + form.shift for token in PROMPT]
         values = {
-            "prompt": _PROMPTS[form.prompt](prompt),
+            "prompt": PROMPTS[form.prompt](prompt),
             "target": models[0],
             "draft": models[1],
             "new tokens": new,
@@ -268,7 +178,7 @@ class ModelLoop(DraftingRound):
         Raises:
             NotEnumerableError: there is none, or the controls of all forms fail.
         """
-        for forms in _forms(2):
+        for forms in all_forms(2):
             others: dict[str, list[LoopForm]] = {SOME: [], STRANGE: [], NONE: []}
             for form in forms:
                 found, made = self._tried(form)
@@ -381,14 +291,6 @@ def _tables(pair: ModelPair) -> list[Callable[[Sequence[int]], torch.Tensor]]:
         return row
 
     return [table(pair.target), table(pair.draft)]
-
-
-def _shifted(
-    row: Callable[[Sequence[int]], torch.Tensor], shift: int
-) -> Callable[[Sequence[int]], torch.Tensor]:
-    if not shift:
-        return row
-    return lambda text: torch.cat([torch.zeros(shift), row([token - shift for token in text])])
 
 
 def _no_rows(pair: ModelPair) -> tuple[tuple[Fraction, ...], ...]:

@@ -14,15 +14,9 @@ from typing import Any
 import torch
 
 from spectheory.auditing.following.intercept import Journal
+from spectheory.auditing.subjects.loop_forms import PROMPT, LoopForm
 from spectheory.auditing.subjects.roles import UNREACHED
 from spectheory.auditing.subjects.table_tokenizer import tokens_of
-
-PROMPT = (1, 0, 1, 1)
-"""The text before the judged tokens.  It is longer than a round, so that no drawn text is taken for it."""
-ANSWERS = ("answer", "logits", "probs", "last probs")
-"""The forms of what a model returns: an object with ``logits`` and ``past_key_values``; logits [B, T, V];
-probabilities [T, V] in numpy; probabilities of the last position, [B, V]."""
-
 
 _WITHOUT_EFFECT = {
     *("attention_mask", "pad_token_id", "eos_token_id", "use_cache"),
@@ -60,11 +54,7 @@ class TableModel(torch.nn.Module):
         row: a text after the prompt -> the probabilities of its next token, [V], float32.
         draft_row: the same of the draft, for models that draft themselves (``self_draft``).
         vocab_size: V.
-        answer: the form of what it returns, one of ``ANSWERS``.
-        takes_whole_text: whether a call with a cache has the whole text, or its new tokens only.
-        cache: "tuple", or "dynamic" for ``DynamicCache`` of transformers.
-        journal: receives a finding if a text does not begin with the prompt.
-        shift: the prompt's tokens are that much larger.
+        form: what it returns, its cache, and how much larger tokens are than those of the rows.
 
     Attributes:
         texts: the number of texts that the model was asked about.
@@ -77,15 +67,12 @@ class TableModel(torch.nn.Module):
         row: Callable[[Sequence[int]], torch.Tensor],
         draft_row: Callable[[Sequence[int]], torch.Tensor],
         vocab_size: int,
-        answer: str,
-        takes_whole_text: bool,
-        cache: str,
-        shift: int = 0,
+        form: LoopForm,
     ) -> None:
         super().__init__()
-        self.row, self.draft_row, self.vocab_size = row, draft_row, vocab_size
-        self.answer, self.takes_whole_text, self.kind_of_cache = answer, takes_whole_text, cache
-        self.prompt = [token + shift for token in PROMPT]
+        self.row, self.draft_row, self.form = row, draft_row, form
+        self.vocab_size = vocab_size = vocab_size + form.shift
+        self.prompt = [token + form.shift for token in PROMPT]
         self.texts = 0
         self.strange: tuple[int, ...] = ()
         self.drafts_itself = self.has_drafted = False
@@ -137,18 +124,18 @@ class TableModel(torch.nn.Module):
         past = _tokens_of(known) or [[] for _ in batch]
         texts, logits = [], []
         for old, new in zip(past, batch, strict=True):
-            text = old + (new[len(old) :] if self.takes_whole_text else new)
+            text = old + (new[len(old) :] if self.form.takes_whole_text else new)
             texts.append(text)
             logits.append(
                 torch.stack([self._after(text[:end]) for end in range(len(old) + 1, len(text) + 1)])
             )
         probs = torch.stack(logits)
-        if self.answer == "last probs":
+        if self.form.answer == "last probs":
             return probs[:, -1]
-        if self.answer == "probs":
+        if self.form.answer == "probs":
             return probs[0].double().numpy() if is_list else probs[0]
         found = probs[0].log() if is_single else probs.log()
-        if self.answer == "logits":
+        if self.form.answer == "logits":
             return found
         return Answer((found, None if use_cache is False else self._cache_of(texts, known)))
 
@@ -183,13 +170,14 @@ class TableModel(torch.nn.Module):
             self.strange = self.strange or tuple(text)
         if len(text) < start or self.strange:
             return torch.full((self.vocab_size,), 1 / self.vocab_size)
-        return (self.draft_row if self.drafts_itself else self.row)(text[start:])
+        look_up, shift = self.draft_row if self.drafts_itself else self.row, self.form.shift
+        return torch.cat([torch.zeros(shift), look_up([token - shift for token in text[start:]])])
 
     def _cache_of(self, texts: list[list[int]], known: Any) -> Any:
         keys = torch.tensor(texts, dtype=torch.float32)[:, None, :, None]
-        if self.takes_whole_text:
+        if self.form.takes_whole_text:
             return keys, None
-        if self.kind_of_cache == "tuple":
+        if self.form.cache == "tuple":
             return TokenCache([(keys, keys.clone())])
         if not hasattr(known, "update"):
             known = _dynamic_cache()()

@@ -19,14 +19,14 @@ from audits.specimens.loops import (
 )
 from spectheory import audit, instances
 from spectheory.auditing.rounds.battery import audit_pairs, pairs_of_loops
-from spectheory.auditing.subjects.model_loops import LoopForm, ModelLoop
+from spectheory.auditing.subjects.loop_forms import KNOWN_FORM, LoopForm
+from spectheory.auditing.subjects.model_loops import ModelLoop
 from spectheory.auditing.subjects.roles import StandInSelf, UnknownRoleError, arguments, roles_of
 from spectheory.auditing.subjects.table_models import TableModel
 from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED
 from spectheory.testing import assert_lossless
 
 SMALLEST = {"forbidden token": audit_pairs()["forbidden token"]}
-KNOWN_FORM = LoopForm("[1, T]", "answer", False, "tuple", 1.0, 2, 0, 0)
 
 
 def _loop(
@@ -175,7 +175,7 @@ def test_a_model_looks_up_the_whole_text_and_its_cache_holds_the_text() -> None:
         asked.append(tuple(text))
         return torch.tensor([0.25, 0.75])
 
-    model = TableModel(row, row, 2, "answer", False, "tuple")
+    model = TableModel(row, row, 2, KNOWN_FORM)
     first = model(torch.tensor([[1, 0, 1, 1, 0]]))
     model(torch.tensor([[1]]), past_key_values=first.past_key_values)
     assert asked == [(), (0,), (0, 1)]

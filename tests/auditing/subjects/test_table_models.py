@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 
+from spectheory.auditing.subjects.loop_forms import KNOWN_FORM
 from spectheory.auditing.subjects.table_models import TableModel, tokens_returned
 from spectheory.auditing.subjects.table_tokenizer import TableTokenizer
 
@@ -15,9 +16,8 @@ BY_LENGTH = torch.tensor([[0.125, 0.625, 0.25], [0.5, 0.125, 0.375]])
 
 def model() -> TableModel:
     """The row depends on the number of tokens after the prompt."""
-    return TableModel(
-        lambda text: BY_LENGTH[len(text) % 2], BY_LENGTH.__getitem__, 3, "answer", False, "dynamic"
-    )
+    form = KNOWN_FORM._replace(cache="dynamic")
+    return TableModel(lambda text: BY_LENGTH[len(text) % 2], BY_LENGTH.__getitem__, 3, form)
 
 
 def test_texts_and_tokens_are_the_same_thing() -> None:
