@@ -11,6 +11,7 @@ they differ.  At the end stand exponents in V, K and the number of texts, fitted
 - ``decode``: milliseconds per token behind one prompt, beside assisted generation of transformers
 - ``sort``: ``outcome()`` and one ``sample()`` of verifiers that sort rows, with torch's sort and with the
   radix sort of ``row_kernels``, beside a copy of the target's rows into memory that is there
+- ``coarse``: the same in the ranking by the first bits of p/q, whose classes are summed without a sort
 - ``half``: the same on rows in bfloat16, beside a round on float32
 - ``select``: the 50 most likely tokens, and the order of all as for top-p, by torch's stable sort and by
   ``most_likely``, beside a copy
@@ -27,7 +28,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from typing import Any
@@ -42,9 +43,12 @@ from spectheory import instances, output_law
 from spectheory.exact import law
 from spectheory.foundation.kernels import choice
 from spectheory.models.sampling import most_likely
+from spectheory.optima.bounds.rankings import coarse_ratio_ranking
 from spectheory.pairs.drafts import Iid
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.algorithms.path_selection import score_couplings
+from spectheory.verification.algorithms.path_selection.greedy_multipath import GreedyMultipath
+from spectheory.verification.algorithms.path_selection.mixed_multipath import MixedMultipath
 
 ROUNDS = (
     ("token", 1, ((32_000, 1), (32_000, 8), (32_000, 32))),
@@ -64,6 +68,10 @@ ROUNDS = (
 SHAPES = ((32_000, 1, 4), (32_000, 8, 4), (128_256, 1, 4), (128_256, 8, 4), (8_192, 8, 2), (262_144, 1, 8))
 """V, batch size and K; four drafted tokens, float32."""
 NAMES = ("greedy_multipath", "mixed_multipath", "spectr")
+COARSE = {
+    "greedy_multipath": GreedyMultipath(coarse_ratio_ranking),
+    "mixed_multipath": MixedMultipath(ranking=coarse_ratio_ranking),
+}
 LAWS = ((4, 3, 2), (3, 4, 2), (8, 2, 2), (4, 2, 3))
 """V, L and K."""
 
@@ -75,6 +83,7 @@ def round_of(
     num_drafts: int,
     dtype: torch.dtype = torch.float32,
     read_as: torch.dtype | None = None,
+    known: Mapping[str, Any] = verifiers,
 ) -> tuple[Callable[[], Any], Any]:
     """A round on random rows of a type, which can be read as another one, and what it is given."""
     generator = torch.Generator().manual_seed(0)
@@ -87,7 +96,7 @@ def round_of(
 
     target, draft = rows(5), rows(4)
     paths = torch.randint(vocab_size, (batch_size, num_drafts, 4), generator=generator)
-    verifier = verifiers[name].bind(Iid(num_drafts))
+    verifier = known[name].bind(Iid(num_drafts))
 
     def run() -> list[Any]:
         drawn = verifier.outcome(paths, target, draft).sample(torch.Generator().manual_seed(1))
@@ -252,6 +261,10 @@ def cases() -> Any:
         for shape in SHAPES:
             run, given = round_of(name, *shape)
             yield f"sort: {name}", shape, without(run, choice, "SORT_WORTH_A_LOOP"), run, copy_of(given[1])
+    for name in COARSE:
+        for shape in SHAPES:
+            run, given = round_of(name, *shape, known=COARSE)
+            yield f"coarse: {name}", shape, without(run, choice, "SORT_WORTH_A_LOOP"), run, copy_of(given[1])
     for name in NAMES:
         for shape in SHAPES[:2]:
             run, _ = round_of(name, *shape, torch.bfloat16)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import reference
-from spectheory.optima.bounds.rankings import Ranking, ratio_ranking
+from spectheory.optima.bounds.rankings import Ranking, coarse_ratio_ranking, ratio_ranking
 from spectheory.pairs.pair import ModelPair
 from table import Case, groups
 
@@ -21,6 +21,7 @@ RANDOM_GROUPS = [
 RANKINGS: dict[str, Ranking] = {
     "ratio": ratio_ranking,
     "reversed ratio": lambda target_rows, draft_rows: -ratio_ranking(target_rows, draft_rows),
+    "coarse ratio": coarse_ratio_ranking,
     "target": lambda target_rows, draft_rows: target_rows,
     "unlikely last": lambda target_rows, draft_rows: -draft_rows,
     "difference": lambda target_rows, draft_rows: target_rows - draft_rows,

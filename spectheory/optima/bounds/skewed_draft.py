@@ -49,7 +49,6 @@ from spectheory.optima.bounds.rankings import (
     Ranking,
     check_leaf_order,
     mass_ranked_up_to,
-    ranking_keys,
     ratio_ranking,
 )
 from spectheory.optima.bounds.tolerances import FEASIBILITY_TOLERANCE
@@ -142,8 +141,8 @@ class SkewedDraft:
         levels = [probs]
         for target_rows, draft_rows in zip(pair.target[:-1], pair.draft, strict=True):
             rows = flint_if_exact(draft_rows)
-            keys = ranking_keys(ranking, flint_if_exact(target_rows), rows)
-            below = (below[:, None] + probs[:, None] * (mass_ranked_up_to(keys, rows) - rows)).ravel()
+            up_to = mass_ranked_up_to(ranking, flint_if_exact(target_rows), rows)
+            below = (below[:, None] + probs[:, None] * (up_to - rows)).ravel()
             probs = (probs[:, None] * rows).ravel()
             levels.append(probs * power_sum(below + probs, below, num_drafts))
         return SkewedDraft(tuple(fractions_if_exact(level) for level in levels), pair.vocab_size)
@@ -201,7 +200,7 @@ def ranked_powers(
 
     ``below_path`` and ``path_prob`` are B and q(a), [...]; by default the values at the root, 0 and 1.
     """
-    up_to = mass_ranked_up_to(ranking_keys(ranking, target_row, draft_row), draft_row)
+    up_to = mass_ranked_up_to(ranking, target_row, draft_row)
     if below_path is None or path_prob is None:
         upper, below = up_to, up_to - draft_row
     else:
@@ -265,6 +264,14 @@ def skewed_draft_rows(
     if num_drafts == 1:
         return draft_rows
     xp = namespace(draft_rows)
+    if path.ndim > 1 + (root is not None) and choice.exceeds_cache(draft_rows):
+        skewed = xp.empty_like(draft_rows)
+        for n in range(len(path)):
+            share = None if first_draft_prob is None else first_draft_prob[n]
+            at_root = None if root is None else RankedPowers(root.below[n], root.powers[n])
+            rows = target_rows[n], draft_rows[n]
+            skewed[n] = skewed_draft_rows(path[n], *rows, num_drafts, ranking, share, at_root)
+        return skewed
     path_prob = ones_like(draft_rows[..., 0, 0])
     below_path = zeros_like(path_prob)
 

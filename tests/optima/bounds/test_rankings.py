@@ -1,12 +1,23 @@
 """Orders of tokens and of leaves against sorting in plain Python."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
+import torch
 
 from rankings import RANKINGS, plain_order
 from spectheory import instances
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.optima.bounds.rankings import check_leaf_order, leaf_order, ranking_keys
+from spectheory.foundation.kernels import row_kernels
+from spectheory.optima.bounds.rankings import (
+    check_leaf_order,
+    coarse_ratio_ranking,
+    leaf_order,
+    mass_ranked_up_to,
+    ranking_keys,
+    ratio_ranking,
+)
 
 
 @pytest.mark.parametrize("name", RANKINGS)
@@ -35,3 +46,30 @@ def test_bad_orders_and_rankings() -> None:
     with pytest.raises(InvalidInputError, match=r"outside 0\.\.1"):
         check_leaf_order(pair, [(0, 0), (0, 1), (1, 0), (1, -1)])
     assert check_leaf_order(pair, np.array([[1, 1], [0, 0], [1, 0], [0, 1]])).tolist() == [3, 0, 2, 1]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_masses_of_coarse_ratios_need_no_sort(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against sums over the tokens sorted by (key, token id); the keys of single entries are the same."""
+    generator = torch.Generator().manual_seed(3)
+    target, draft = (
+        (2 * torch.randn(3, 2, 3_001, generator=generator)).softmax(-1).to(dtype)[:, :, 1:] for _ in range(2)
+    )
+    draft[:, :, ::7] = 0
+    monkeypatch.setattr(row_kernels, "sort", None)
+    found = mass_ranked_up_to(coarse_ratio_ranking, target, draft)
+    assert found.dtype is dtype
+
+    def error(ranking: Callable[..., torch.Tensor]) -> float:
+        keys, places = ranking(target, draft).float().numpy(), np.broadcast_to(np.arange(3_000), draft.shape)
+        order, masses = np.lexsort((places, keys)), draft.double().numpy()
+        sums = np.empty_like(masses)
+        np.put_along_axis(sums, order, np.take_along_axis(masses, order, -1).cumsum(-1), -1)
+        return float(abs(np.where(masses > 0, found.double().numpy() - sums, 0)).max())
+
+    assert error(coarse_ratio_ranking) < 2 * torch.finfo(dtype).eps
+    assert error(ratio_ranking) > 8e-3  # the partner
+    some = coarse_ratio_ranking(target[..., 5], draft[..., 5])
+    assert torch.equal(some, coarse_ratio_ranking(target, draft)[..., 5])
+    exact = coarse_ratio_ranking(*(instances.random_rational(1, 5, 1).target[0],) * 2)
+    assert exact.tolist() == [[1] * 5]

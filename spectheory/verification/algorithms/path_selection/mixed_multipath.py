@@ -56,7 +56,7 @@ class MixedMultipath(PathSelection):
     Args:
         first_draft_prob: λ, a Fraction, an int or a float in [0, 1]; a float is converted exactly.
             If it is None, λ is chosen from the rows at the root.
-        ranking: any tree-based ranking; default p/q.
+        ranking: any tree-based ranking, as in ``GreedyMultipath``; default p/q.
 
     Raises:
         InvalidInputError: λ is not a number in [0, 1].
