@@ -15,7 +15,8 @@ import numpy as np
 from spectheory.auditing.rounds.battery import tells_texts_apart
 from spectheory.auditing.rounds.joint_laws import total_variation
 from spectheory.auditing.subjects.asked import Question, drafts_and_rows
-from spectheory.auditing.subjects.shipped import HIDDEN, Shipped, Tokens
+from spectheory.auditing.subjects.runs import HIDDEN
+from spectheory.auditing.subjects.shipped import Shipped, Tokens
 from spectheory.auditing.subjects.signatures import Drafts
 from spectheory.auditing.tape.decisions import (
     Branch,

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import copy
-import re
-import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from fractions import Fraction
-from itertools import count
 from typing import Any, TypeVar
 
 import numpy as np
-import torch
 
-from spectheory.auditing.following.intercept import GLOBAL_SEED, Journal, intercepted
+from spectheory.auditing.following.intercept import Journal
 from spectheory.auditing.subjects.asked import Numbers, Part, Question, drafts_and_rows, hints_of
 from spectheory.auditing.subjects.provenance import Provenance
 from spectheory.auditing.subjects.relaxations import Relaxation
+from spectheory.auditing.subjects.runs import SEEDS, Runs
 from spectheory.auditing.subjects.sampler_verifiers import SamplerVerifier
 from spectheory.auditing.subjects.signatures import (
-    SEED,
     SIGNATURES,
-    Call,
     Drafts,
     Request,
     Row,
@@ -34,12 +27,8 @@ from spectheory.auditing.subjects.signatures import (
 )
 from spectheory.auditing.tape.decisions import (
     MAX_RUNS,
-    HiddenRandomnessError,
-    NotEnumerableError,
     Tape,
-    all_runs,
 )
-from spectheory.auditing.tape.ordinary import OrdinaryRun, ordinary_numbers
 from spectheory.auditing.tape.races import UndefinedDrawError
 from spectheory.foundation.arrays import like_rows
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
@@ -49,32 +38,17 @@ from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.drafts.process import SAMPLED_PROCESSES
 from spectheory.pairs.pair import ModelPair
 from spectheory.pairs.processors import Processor, processed
-from spectheory.verification.user import users_code
 from spectheory.verification.verifier import Verifier
 
 T = TypeVar("T")
 Tokens = tuple[int, ...]
 Learns = Callable[[Callable[[int], Any], Sequence[Any]], tuple[dict[Any, Fraction], Fraction]]
 """(a function (seed) -> the tokens of all requests, the requests) -> the joint law, a bound on its error."""
-OTHER_SEED = 1_000_003
-SEEDS = (
-    f"torch's global generator: {GLOBAL_SEED}, and multiples of {OTHER_SEED} more where a run is repeated",
-    f"the generator that is handed over: {SEED}, and multiples of {OTHER_SEED} more where a run is repeated",
-)
-HIDDEN = "the sampler uses randomness that is not replaced, or keeps state between calls"
-STAND_INS = re.compile(r"\b(LookUpModel|Row|Request)\b")
-"""Our classes of objects that a sampler gets, as Python's error texts name them."""
 SEVERAL = (1, 2, 3)
 """The numbers of drafted paths on which we judge a sampler of several paths."""
-REPEATED = 8
-"""We make the first of every 8 runs twice."""
 
 
-class TimeIsUpError(NotEnumerableError):
-    """An audit has reached its time limit.  We report the findings so far."""
-
-
-class Shipped(SamplerVerifier, Verifier):
+class Shipped(SamplerVerifier, Runs, Verifier):
     """A shipped sampler with its random numbers replaced.
 
     Args:
@@ -95,14 +69,10 @@ class Shipped(SamplerVerifier, Verifier):
         seeds: the seeds other than those of a generator, in words.
 
     Attributes:
-        journal: the observations in all runs so far.
-        reasons: why runs had no valid output, since the last ``reasons.clear()``.
         note: a remark for readers of the certificate.
         is_of_a_library: whether the sampler is the named sampler of a library.
         is_of_another_file: whether its adapter was tested only with other files.
-        seed: a number that we add to the seeds of generators, and that must not change the law.
         quick: whether we use only a small part of the battery.
-        deadline: the reading of ``time.monotonic`` after which we start no run.
         reported: the draft rows by depth that we hand to the sampler, if they differ from the drafts' law.
         processor: the processor of the target's rows, which are handed over raw; see ``processors``.
         declared: this processor, if the user has declared it.
@@ -169,12 +139,10 @@ class Shipped(SamplerVerifier, Verifier):
         self.relaxation, self.mixes, self.box_bits = relaxation, mixes, box_bits
         self.stand_ins, self.seeds = tuple(stand_ins), (*SEEDS, *seeds)
         self.journal = Journal()
-        self.reasons: set[str] = set()
-        self.seed = 0
+        self.reasons = set()
         self.undecided = Fraction(0)
         self.note = ""
         self.is_of_a_library = self.is_of_another_file = self.quick = False
-        self.deadline: float | None = None
         self.reported: tuple[np.ndarray, ...] | None = None
         self.processor: Processor | None = None
         self.declared: Processor | None = None
@@ -262,121 +230,13 @@ class Shipped(SamplerVerifier, Verifier):
         self.credited_path(np.atleast_2d(paths), tokens, size)
         return tokens
 
-    def by_seed(self, call: Callable[[Numbers], T], nothing: T) -> Callable[[int], T]:
-        """A call with ordinary random numbers: (seed) -> its label; ``nothing`` if it is not valid."""
-        return lambda seed: self.valid(call, OrdinaryRun(seed), nothing)
-
-    def follow(self, once: Callable[[Any], T], nothing: T) -> tuple[dict[T, Fraction], Fraction]:
-        """Follow all runs of a call.
-
-        Return the probability of every label, and the probability of runs that took the answer of a box.
-        ``nothing`` is the label of runs that are not valid.
-        """
-
-        number = count()
-
-        def run(tape: Tape) -> tuple[T, bool]:
-            tape.box_bits, tape.seed = self.box_bits, self.seed
-            tape.is_watched = next(number) % REPEATED == 0
-            result, error = self._outcome(once, tape, nothing)
-            self.journal.runs += 1
-            if tape.is_watched or error is not None:
-                self._must_repeat(once, tape, (nothing, result), error)
-            return result, tape.is_approximate
-
-        law: dict[T, Fraction] = defaultdict(Fraction)
-        undecided = Fraction(0)
-        for probability, (result, is_approximate) in all_runs(run, self.max_runs):
-            law[result] += probability
-            undecided += probability * is_approximate
-        return law, undecided
-
-    def valid(self, once: Callable[[Any], T], tape: Tape | OrdinaryRun, nothing: T) -> T:
-        """Return the result of one run.  If it is not valid, note the reason and return ``nothing``.
-
-        Raises:
-            NotEnumerableError: the run fails because a stand-in or the system lacks something.
-            TimeIsUpError: the deadline is over.
-        """
-        return self._outcome(once, tape, nothing)[0]
-
-    def _outcome(
-        self, once: Callable[[Any], T], tape: Tape | OrdinaryRun, nothing: T
-    ) -> tuple[T, Exception | None]:
-        """As ``valid``, with the error."""
-        if self.deadline is not None and time.monotonic() > self.deadline:
-            raise TimeIsUpError("the time is up; the cases that were finished are in the scope")
-        try:
-            return once(tape), None
-        except (UndefinedDrawError, InvalidOutcomeError) as error:
-            if isinstance(error, InvalidOutcomeError):
-                _check_stand_ins(error)
-                if error.__cause__ is not None:
-                    self.journal.raised.add(str(error))
-            self.reasons.add(str(error))
-            self.journal.undefined.add(str(error))
-            return nothing, error
-
     def forget(self) -> None:
         self._laws.clear()
-
-    def _must_repeat(
-        self, once: Callable[[Any], T], tape: Tape, results: tuple[T, T], error: Exception | None
-    ) -> None:
-        """Make a run again with ordinary numbers and another seed, and check that it has the same result.
-
-        This finds random numbers that we do not follow, and numbers that the code reads where we do not see
-        it.  If the run has no ordinary numbers, we follow it again.
-
-        Args:
-            once: makes the run.
-            tape: the tape of the run.
-            results: the result of a run that fails, and the result of this run.
-            error: the error, if this run failed.
-
-        Raises:
-            NotEnumerableError: the run fails, but not, or not for sure, with ordinary numbers.
-            HiddenRandomnessError: the result differs.
-        """
-        nothing, result = results
-        self.journal.repeated += 1
-        seed = self.seed + self.journal.repeated * OTHER_SEED
-        fails = isinstance(error, InvalidOutcomeError)
-        try:
-            again = Tape((), again=ordinary_numbers(tape, seed), seed=seed, is_watched=False)
-            other, failure = self._outcome(once, again, nothing)
-            causes = [None if each is None else type(each.__cause__) for each in (error, failure)]
-            is_alike = (other, type(failure)) == (result, type(error)) and causes[0] == causes[1]
-        except NotEnumerableError:  # the numbers are no others, or the run takes another course with them
-            again = Tape(tape.made, box_bits=self.box_bits, seed=seed)
-            other = result if fails else self.valid(once, again, nothing)
-            is_alike = not fails and (other, again.made) == (result, tape.made)
-        if fails and not is_alike:
-            raise NotEnumerableError(
-                f"{error}; the same run with ordinary numbers does not fail like this, so the failure may be "
-                "due to how random numbers are followed"
-            )
-        if not is_alike:
-            gave = f"it gave {_text(result)} and {_text(other)}" if other != result else "it asked for others"
-            raise HiddenRandomnessError(f"{HIDDEN}: {gave} for the same numbers")
 
     def calls(self, drafts: Drafts, numbers: Numbers, times: int = 1) -> tuple[Tokens, ...]:
         """Return the tokens of consecutive calls."""
         found = self.in_a_row(numbers, times, lambda call: self.signature.call(self.sampler, call, drafts))
         return tuple(map(self.tokens, found))
-
-    def in_a_row(self, numbers: Numbers, times: int, once: Callable[[Call], T]) -> list[T]:
-        """Call the sampler ``times`` times with these random numbers, and check its arguments afterwards."""
-        call, returned = Call(numbers, self.journal), list[T]()
-        is_followed = not isinstance(numbers, OrdinaryRun)
-        with (
-            intercepted(numbers, self.journal) if is_followed else nullcontext(),  # type: ignore[arg-type]
-            users_code(self.words, self.sampler, may_refuse=True),
-        ):
-            for numbers.call in range(times):
-                returned.append(once(call))
-            call.check_inputs()
-        return returned
 
     def _law(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> tuple[Any, Any]:
         """As for a user's sampler.  A run without output is a stop whose correction row has no mass."""
@@ -427,23 +287,6 @@ class Shipped(SamplerVerifier, Verifier):
         return self.follow(self.on_batch(rows), nothing)
 
 
-def _check_stand_ins(error: InvalidOutcomeError) -> None:
-    """Refuse a run that asks a stand-in, such as a model, or the system for something that it lacks.
-
-    Raises:
-        NotEnumerableError: the stand-in lacks something, or a file, a network or a process failed.
-    """
-    cause = error.__cause__
-    owner = getattr(cause, "obj", None) if isinstance(cause, AttributeError) else None
-    lacks = type(owner).__module__.startswith("spectheory.") and not isinstance(owner, torch.Tensor)
-    if lacks or (isinstance(cause, TypeError) and STAND_INS.search(str(cause))):
-        raise NotEnumerableError(
-            f"{error}; models and requests are stand-ins that have what the page says only"
-        )
-    if isinstance(cause, OSError):
-        raise NotEnumerableError(f"{error}; files, networks and processes are not the sampler's") from error
-
-
 def _key(paths: np.ndarray, target: np.ndarray, draft: np.ndarray) -> Any:
     """Key of a call.  Calls with equal drafts and rows have one law."""
     return paths.shape, paths.tobytes(), tuple(target.ravel()), tuple(draft.ravel())
@@ -455,7 +298,3 @@ def _known(tokens: Tokens, size: int) -> Tokens:
     if unknown:
         raise UndefinedDrawError(f"it returns the token {unknown[0]}, which is not in 0..{size - 1}")
     return tokens
-
-
-def _text(tokens: Any) -> str:
-    return f"[{', '.join(map(_text, tokens))}]" if isinstance(tokens, tuple) else str(tokens)

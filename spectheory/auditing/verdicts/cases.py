@@ -14,7 +14,8 @@ from spectheory.auditing.rounds.questions import followed_law
 from spectheory.auditing.rounds.rounding import rounding_bound
 from spectheory.auditing.subjects.asked import Question
 from spectheory.auditing.subjects.model_loops import ModelLoop
-from spectheory.auditing.subjects.shipped import HIDDEN, OTHER_SEED, Shipped
+from spectheory.auditing.subjects.runs import HIDDEN, OTHER_SEED
+from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.tape.decisions import HiddenRandomnessError
 from spectheory.exact.certificate import Certificate
 from spectheory.exact.certifying import certify

@@ -27,7 +27,8 @@ from spectheory.auditing.subjects.draft_functions import FORMS, DraftFunction
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound
 from spectheory.auditing.subjects.model_loops import ModelLoop, as_shipped
 from spectheory.auditing.subjects.plain_steps import plain_step
-from spectheory.auditing.subjects.shipped import Shipped, TimeIsUpError
+from spectheory.auditing.subjects.runs import TimeIsUpError
+from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import ROUND_BATCH
 from spectheory.auditing.tape.decisions import HiddenRandomnessError, NotEnumerableError
 from spectheory.auditing.verdicts.audit_certificate import AuditCertificate
