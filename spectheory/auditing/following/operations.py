@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.auditing.tape.atoms import Number, as_clock, clocks_of_row, followed_on
+from spectheory.auditing.tape.atoms import Number
 from spectheory.auditing.tape.decisions import NotEnumerableError
+from spectheory.auditing.tape.logarithms import as_clock, clocks_of_row, followed_on
 from spectheory.auditing.tape.races import (
     WINNER_EXPECTED,
     ArgmaxWinner,

@@ -20,8 +20,9 @@ from spectheory.auditing.following.operations import (
     applied,
     compared,
 )
-from spectheory.auditing.tape.atoms import Number, clocks_of_row
+from spectheory.auditing.tape.atoms import Number
 from spectheory.auditing.tape.decisions import NotEnumerableError
+from spectheory.auditing.tape.logarithms import clocks_of_row
 from spectheory.auditing.tape.races import ArgmaxWinner, ExponentialDraw, Race, lower_end, only_a_race
 
 

@@ -255,7 +255,6 @@ def test_types_are_converted_as_torch_does() -> None:
             "applies argmax",
         ),
         (lambda: torch.rand(()) * torch.empty(()).exponential_(), "exponential and another random number"),
-        (lambda: bool(chain(torch.rand(()), 500) < 0.5), "applies more functions to a random number"),
     ],
 )
 def test_what_is_not_followed_is_refused_by_name(function: Callable[[], Any], says: str) -> None:
@@ -271,12 +270,6 @@ def race_of(logarithms: Callable[[torch.Tensor], tuple[torch.Tensor, ...]]) -> t
 def stored_in(buffer: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
     buffer[:] = value
     return buffer
-
-
-def chain(number: torch.Tensor, times: int) -> torch.Tensor:
-    for _ in range(times):
-        number = number * 1.0
-    return number
 
 
 @pytest.mark.parametrize(

@@ -136,11 +136,19 @@ def seeds(paths: Any, target: Any, draft: Any, generator: Any) -> list[int]:
     return [int(torch.multinomial(target[0, 0], 1))]
 
 
+def many_operations(number: Any) -> Any:
+    """Each calls the one before, and Python's calls are not so deep."""
+    for _ in range(500):
+        number = number * 1.0
+    return number
+
+
 @pytest.mark.parametrize(
     "sampler",
     [
         seeds,
         coin(lambda ratio: float(torch.rand(())) < ratio),
+        coin(lambda ratio: many_operations(torch.rand(())) < ratio),
     ],
 )
 def test_what_is_not_followed_is_probed(sampler: Any) -> None:

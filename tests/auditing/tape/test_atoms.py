@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from audit_support import assert_drawn_from, law
-from spectheory.auditing.tape.atoms import GRIDS, Number, clocks_of_row, uniform_number
+from spectheory.auditing.tape.atoms import GRIDS, Number, uniform_number
 from spectheory.auditing.tape.decisions import HiddenRandomnessError, NotEnumerableError, Tape, all_runs
+from spectheory.auditing.tape.logarithms import clocks_of_row
 from spectheory.auditing.tape.races import (
     ArgmaxWinner,
     Exponential,
