@@ -19,7 +19,7 @@ PAGE = (ROOT / "docs" / "auditing.md").read_text(encoding="utf-8")
 SAMPLER = PAGE.partition("`my_sampler.py`:")[2].partition("```python\n")[2].partition("```")[0]
 WRONG = SAMPLER.replace("(target[place] - draft[place])", "target[place]")
 TESTS = ROOT / "docs" / "examples" / "test_lossless_sampling.py"
-PACKAGE = ("spectheory", "pyproject.toml", "README.md", "LICENSE")
+PACKAGE = ("spectheory", "pyproject.toml", "README.md", "LICENSE", "constraints.txt")
 """What the action installs from."""
 ACTION_PATH = {"github.action_path": str(ROOT)}
 OFFLINE = {"PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_NO_INDEX": "1"}

@@ -79,7 +79,7 @@ def _seeds(sampler: Shipped) -> Iterator[str]:
         yield ""
         expected = list(alone[0][0])
         for place, rows in ((1, (SECOND, row)), (0, (row, other)), (1, (other, row, SECOND))):
-            answers = _answers(sampler, rows, number + 1)
+            answers = _answers(sampler, rows, number)
             tokens = expected if answers is None else list(answers[place][0])
             if tokens != expected:
                 who = f"request {place + 1} of {len(rows)} with the seed {row.seed}"

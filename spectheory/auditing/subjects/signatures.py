@@ -249,8 +249,10 @@ def _batch_of_one(function: Callable[..., Any], call: Call, drafts: Drafts) -> l
 def verified_batch(function: Callable[..., Any], call: Call, rows: Sequence[Any]) -> list[list[int]]:
     """Return the tokens of every ``Row`` or ``Request``.  If a tensor changes in place, note a finding.
 
-    The sampler returns the tokens of every request, or pairs of tokens and log-probabilities.
+    The sampler returns the tokens of every request, or pairs of tokens and log-probabilities.  Requests with
+    a seed get another one in every run with other numbers.
     """
+    rows = [_in_run(row, call) for row in rows]
     tensors = {
         f"rows[{number}].{name}": tensor
         for number, row in enumerate(rows)
@@ -272,6 +274,11 @@ def verified_batch(function: Callable[..., Any], call: Call, rows: Sequence[Any]
             f"the sampler returned the tokens of {count_text(len(found), 'request')}, expected {len(rows)}"
         )
     return found
+
+
+def _in_run(row: Any, call: Call) -> Any:
+    seed = row.seed if isinstance(row, Row) else None
+    return row if seed is None else row._replace(seed=seed + call.numbers.seed)
 
 
 def _has_logprobs(answer: Any) -> bool:

@@ -226,7 +226,7 @@ class _Audit(Findings):
                 if is_first and may_refuse and case is not None and self._is_refused(case):
                     self.not_asked.append(f"{words}: {case.without_output}")
                     break
-                if is_first and not self.is_called:
+                if is_first and not (self.is_called or self.ways):
                     self._follow_two_calls(group)
                 if case is not None:
                     self.cases.append(case)

@@ -10,11 +10,15 @@ from audits.specimens.conventions import CONVENTIONS, MISTAKES, rejection_sample
 from audits.specimens.flattened import rejection_sample as without_seeds
 from audits.specimens.samplers import batch_token_verification
 from spectheory import audit, instances
+from spectheory.auditing.handing.handing import handing
 from spectheory.auditing.rounds.batch_battery import FIRST, SECOND, TIED
 from spectheory.auditing.rounds.batches import _Judge
+from spectheory.auditing.rounds.by_calls import learn_requests
 from spectheory.auditing.rounds.conventions import CHECKS, check_conventions
+from spectheory.auditing.rounds.joint_laws import total_variation
 from spectheory.auditing.subjects.model_loops import as_shipped
 from spectheory.auditing.subjects.shipped import Shipped
+from spectheory.auditing.subjects.signatures import Row
 from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS
 from spectheory.pairs.processors import temperature
 
@@ -102,6 +106,17 @@ def test_a_request_with_a_seed_has_the_law_of_a_request_without() -> None:
     (text,) = findings_alone(wrong, FIRST._replace(seed=1_000), "seeds")
     assert text.startswith("a request with a seed (seeds) has another law than without")
     assert findings_alone(flat(rejection_sample), SECOND._replace(seed=1_000), "seeds") == []
+
+
+def test_the_law_of_a_request_with_a_seed_is_learned_from_calls() -> None:
+    """Every call gets another seed: with one seed, all calls would have one answer."""
+    sampler = flat(rejection_sample)
+    short = Row(FIRST.draft_tokens[:1], FIRST.target_probs[:2], FIRST.draft_probs[:1], seed=1_000)
+    followed, _ = sampler.batch_law([short])
+    sampler.learns = learn_requests(0.4, 1e-3)
+    with handing():
+        learned, _ = sampler.batch_law([short])
+    assert total_variation(followed, learned) < 1e-4
 
 
 @pytest.mark.deep

@@ -8,6 +8,7 @@ import torch
 from torch.testing import assert_close
 
 from audited import DRAFT, GUMBEL, PATHS, TARGET, recorded, released
+from audits.forms.flat_batch import MIXES
 from audits.libraries import vllm_v2, vllm_v2_round
 from audits.loading.library_code import NOISE as ONE_PER_TOKEN
 from audits.registry import load_subject
@@ -136,7 +137,7 @@ def test_numbers_are_followed_from_seeds_to_tokens(tmp_path: Path) -> None:
     shipped = sampler(tmp_path)
     found = certify(shipped, instances.two_residual_tokens(2), with_optimum=False)
     assert found.total_variation < 1e-6
-    assert audit_batches(shipped) == ("equal lengths", "ragged", "greedy", "padded")
+    assert audit_batches(shipped) == ("equal lengths", *MIXES)
     follow_two_calls(shipped, Question("", instances.two_token(2), Iid(1), ""))
     assert shipped.journal.findings == set()
     assert shipped.journal.primitives == {
