@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.foundation.arrays import divide_or_zero, normalise
+from spectheory.foundation.arrays import divide_or_zero
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.foundation.exact_numbers import is_exact
 
@@ -40,7 +40,8 @@ def emitted(stop: np.ndarray, rows: np.ndarray, total: np.ndarray | None) -> tup
     undefined = nothing + stop[total == nothing].sum()
     if is_exact(rows):
         return divide_or_zero(stop, total)[:, None] * rows, undefined
-    return stop[:, None] * normalise(rows), undefined  # no quotient overflows where a row has little mass
+    # as ``normalise``, so that no quotient overflows where a row has little mass
+    return stop[:, None] * (rows / np.where(total == 0, 1, total)[:, None]), undefined
 
 
 def check_not_negative(numbers: np.ndarray, what: str) -> None:
@@ -50,6 +51,6 @@ def check_not_negative(numbers: np.ndarray, what: str) -> None:
         InvalidOutcomeError: there is such a number.
     """
     # Of two rationals "equal" takes a third of the time of "less".
-    holds = abs(numbers) == numbers if is_exact(numbers) else numbers >= -ALLOWED
-    if not holds.all():
+    holds = (abs(numbers) == numbers).all() if is_exact(numbers) else numbers.min(initial=0) >= -ALLOWED
+    if not holds:
         raise InvalidOutcomeError(f"{what} at a context is negative")
