@@ -396,8 +396,9 @@ def samplers_of(
 def _own(name: str, signature: str | None, drafts: dict[str, Any]) -> Shipped | DraftFunction:
     """Wrap a function that a user names."""
     from spectheory.auditing.subjects.draft_functions import FORMS, DraftFunction
+    from spectheory.auditing.subjects.fitting import signatures_of
     from spectheory.auditing.subjects.model_loops import as_shipped
-    from spectheory.auditing.subjects.signatures import SIGNATURES, signatures_of
+    from spectheory.auditing.subjects.signatures import SIGNATURES
     from spectheory.verification.resolve import imported
 
     function = imported(name, "sampler")

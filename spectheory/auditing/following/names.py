@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,7 @@ NAMES = {
 """Type -> the names in memory of this type."""
 
 
+@cache
 def names_of(kind: Any) -> Names | None:
     """The names in memory of a type of torch or numpy.  ``None`` for a type that holds no random numbers."""
     return NAMES.get(str(kind).removeprefix("torch."))

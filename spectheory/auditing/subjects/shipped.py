@@ -11,6 +11,7 @@ import numpy as np
 
 from spectheory.auditing.following.intercept import Journal
 from spectheory.auditing.subjects.asked import Numbers, Part, Question, drafts_and_rows, hints_of
+from spectheory.auditing.subjects.fitting import check_arguments
 from spectheory.auditing.subjects.provenance import Provenance
 from spectheory.auditing.subjects.relaxations import Relaxation
 from spectheory.auditing.subjects.runs import SEEDS, Runs
@@ -20,7 +21,6 @@ from spectheory.auditing.subjects.signatures import (
     Drafts,
     Request,
     Row,
-    check_arguments,
     signature_called,
     verified_batch,
     with_point_mass_drafts,

@@ -4,7 +4,6 @@ Each function takes the shipped function, a ``Call`` and ``Drafts``, and returns
 by the correction token.  The sampler gets probabilities in float32.  Logits are their logarithms.
 """
 
-import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
@@ -104,6 +103,10 @@ class Drafts(NamedTuple):
         return Request(torch.tensor(self.paths.astype(np.int64)), *rows)
 
 
+def _drafts_itself(function: Callable[..., Any], call: Call, drafts: Drafts) -> list[int]:
+    raise InvalidInputError("a round drafts its own paths, and is not called with others")
+
+
 class Signature(NamedTuple):
     """A way to call samplers.
 
@@ -115,7 +118,7 @@ class Signature(NamedTuple):
     """
 
     form: str
-    call: Callable[[Callable[..., Any], Call, Drafts], list[int]]
+    call: Callable[[Callable[..., Any], Call, Drafts], list[int]] = _drafts_itself
     point_mass_drafts: bool = False
     several_paths: bool = False
 
@@ -288,10 +291,6 @@ def _has_logprobs(answer: Any) -> bool:
     return isinstance(answer[1], (list, tuple)) or getattr(answer[1], "ndim", 0) == 1
 
 
-def _drafts_itself(function: Callable[..., Any], call: Call, drafts: Drafts) -> list[int]:
-    raise InvalidInputError("a round drafts its own paths, and is not called with others")
-
-
 def _token_list(returned: Any) -> list[int]:
     if isinstance(returned, torch.Tensor):
         return returned.flatten().tolist()
@@ -322,22 +321,15 @@ SIGNATURES: Mapping[str, Signature] = {
     ),
     "numpy": Signature("(paths, target_rows, draft_rows, rng) -> tokens", _numpy_sampler, several_paths=True),
     PROGRAM: Signature("(question) -> tokens", _program, several_paths=True),
-    ROUND: Signature(
-        "(text, target, draft, draft_length, generator) -> (draft_tokens, draft_probs, tokens)",
-        _drafts_itself,
-    ),
+    ROUND: Signature("(text, target, draft, draft_length, generator) -> (draft_tokens, draft_probs, tokens)"),
     ROUND_BATCH: Signature(
-        "(texts, target, draft, draft_length, generator) -> (draft_tokens, draft_probs, tokens) per text",
-        _drafts_itself,
+        "(texts, target, draft, draft_length, generator) -> (draft_tokens, draft_probs, tokens) per text"
     ),
     FLATTENED: Signature(
-        "(draft_token_ids, cu_num_draft_tokens, draft_probs, target_probs, ..) -> tokens [B, max + 1]",
-        _drafts_itself,
+        "(draft_token_ids, cu_num_draft_tokens, draft_probs, target_probs, ..) -> tokens [B, max + 1]"
     ),
-    GENERATE: Signature(
-        "(prompt, target_model, draft_model, max_new_tokens, ..) -> the text", _drafts_itself
-    ),
-    STEP: Signature("(prompt, target_model, draft_model, ..) -> the tokens of one step", _drafts_itself),
+    GENERATE: Signature("(prompt, target_model, draft_model, max_new_tokens, ..) -> the text"),
+    STEP: Signature("(prompt, target_model, draft_model, ..) -> the tokens of one step"),
 }
 """Name -> signature."""
 
@@ -346,59 +338,6 @@ def signature_called(name: str) -> Signature:
     if name not in SIGNATURES:
         raise unknown_name("signature", name, SIGNATURES)
     return SIGNATURES[name]
-
-
-def signatures_of(function: Callable[..., Any]) -> list[str]:
-    """The signatures with as many arguments as a function takes.
-
-    If the argument names of one signature are the function's, return only this signature.
-
-    Example:
-        >>> signatures_of(lambda rows, generator: [])
-        ['batch']
-        >>> signatures_of(lambda requests_of_a_batch, random_numbers: [])
-        ['batch', 'path_batch']
-    """
-    try:
-        taken = inspect.signature(function)
-    except (TypeError, ValueError):  # it does not say
-        return list(SIGNATURES)
-    called = {name: _arguments(name) for name in SIGNATURES if name not in BY_NAME}  # these have any order
-    named = [name for name, arguments in called.items() if arguments == list(taken.parameters)]
-    return named or [name for name, arguments in called.items() if _binds(taken, arguments)]
-
-
-def _binds(taken: inspect.Signature, arguments: Sequence[str]) -> bool:
-    try:
-        taken.bind(*arguments)
-    except TypeError:
-        return False
-    return True
-
-
-def _arguments(signature: str) -> list[str]:
-    """The names of the arguments in the form of a signature."""
-    return SIGNATURES[signature].form[1:].partition(")")[0].split(", ")
-
-
-def check_arguments(function: Callable[..., Any], called: str, signature: str) -> None:
-    """Refuse a function that cannot be called with the arguments of a signature, and name those that fit.
-
-    Raises:
-        InvalidInputError: the function takes more or fewer arguments.  Or all its argument names belong to
-            another signature, and none to this one.
-    """
-    fitting, given = signatures_of(function), _arguments(signature)
-    if signature in fitting or signature in BY_NAME:
-        return
-    taken = inspect.signature(function)
-    if len(fitting) == 1 and len(taken.parameters) == len(given) and {*taken.parameters} & {*given}:
-        return  # as one that calls the requests of a batch its rows
-    hint = f"; --as {' or '.join(fitting)} would fit (in Python signature=)" if fitting else ""
-    raise InvalidInputError(
-        f"sampler {called!r} takes ({', '.join(taken.parameters)}), and --as {signature} calls it with "
-        f"({', '.join(given)}){hint}"
-    )
 
 
 def with_point_mass_drafts(pair: ModelPair) -> ModelPair:
