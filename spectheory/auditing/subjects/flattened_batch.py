@@ -22,7 +22,7 @@ import torch
 
 from spectheory.auditing.subjects.signatures import Row
 from spectheory.auditing.tape.atoms import quietly
-from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 
 PLACEHOLDER = -1
 NAMES = (
@@ -131,6 +131,11 @@ def flattened(function: Callable[..., Any]) -> BATCH:
         found = function(**{name: value for name, value in flat.items() if name in parameters})
         if not isinstance(found, tuple):
             return [without_padding(tokens) for tokens in found.tolist()]
+        if len(found) != 2:
+            raise InvalidOutcomeError(
+                f"the sampler returned a tuple of {len(found)} parts; return tokens, or tokens and "
+                "log-probabilities"
+            )
         tokens, logprobs = (part.tolist() for part in found)
         return [(without_padding(own), logs) for own, logs in zip(tokens, logprobs, strict=True)]
 

@@ -78,6 +78,24 @@ def test_log_probabilities_are_those_of_the_processed_row() -> None:
         assert any("log-probability" in text for _, text in sampler.journal.findings) is is_wrong
 
 
+def test_a_sampler_of_rows_returns_pairs() -> None:
+    """Of tokens and their log-probabilities; two tokens in a tuple are no pair."""
+
+    def returns(answer: Any) -> Shipped:
+        return Shipped(lambda rows, generator: [answer] * len(rows), "batch", "sampler")
+
+    tokens = returns((0, 1))
+    assert tokens.batch_law([FIRST])[0] == {((0, 1),): 1}
+    assert check_conventions(tokens) == ()
+    pairs = returns(([0, 1], [-0.5, -1.0]))
+    assert pairs.batch_law([FIRST])[0] == {((0, 1),): 1}
+    assert check_conventions(pairs) == ("log-probabilities",)
+    ((_, text),) = pairs.journal.findings
+    assert text.startswith(
+        "request 1 of 2 gets [0, 1] and for token 1 the log-probability -0.5; its row has -0.8"
+    )
+
+
 def findings_alone(sampler: Shipped, row: Any, kind: str) -> list[str]:
     judge = _Judge(sampler)
     judge.alone(row, kind)

@@ -9,7 +9,7 @@ from audits.specimens.flattened import FLATTENED_SPECIMENS, rejection_sample
 from spectheory import audit, instances
 from spectheory.auditing.rounds.batch_battery import FIRST, NOTHING, SECOND
 from spectheory.auditing.subjects.flattened_batch import flat_tensors, flattened
-from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS
 
 ONE = {"thirds": instances.two_token(1)}
@@ -65,3 +65,11 @@ def test_a_function_with_an_unknown_argument_is_refused() -> None:
 
     with pytest.raises(InvalidInputError, match="'block_tables'"):
         audit(sampler, ONE, signature="flattened_batch")
+
+
+def test_a_tuple_of_other_parts_is_refused() -> None:
+    def three(draft_token_ids: Any) -> Any:
+        return (torch.zeros(1, 1, dtype=torch.long),) * 3
+
+    with pytest.raises(InvalidOutcomeError, match="a tuple of 3 parts"):
+        flattened(three)([FIRST], None)
