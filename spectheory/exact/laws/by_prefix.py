@@ -22,14 +22,14 @@ class TestedContexts(NamedTuple):
     """The answers of the steps at the contexts of one depth.
 
     Attributes:
-        numbers: indices of the C contexts that paths reach; a slice if paths reach all contexts.
+        reached: [V^depth], True at the C contexts that paths reach; a slice if paths reach all contexts.
         accept: h, [V^depth]; 1 at the root, 0 where no path passes.
         reject: 1 - h, [V^depth].
         rows: correction rows, [C, V], not normalised.
         totals: the sums of the rows, [C]; ``None`` if the rows are laws.
     """
 
-    numbers: Any
+    reached: Any
     accept: np.ndarray
     reject: np.ndarray
     rows: np.ndarray
@@ -41,10 +41,8 @@ def tested_contexts(
 ) -> list[TestedContexts]:
     """Run the steps at all contexts, by depth 0..L.  Arguments as in ``law_by_prefixes``."""
     size, found = target[0].shape[1], []
-    weight = ones_like(reach[0])
-    for depth, mass in enumerate(reach):
-        made = mass != 0
-        here = slice(None) if made.all() else np.flatnonzero(made)
+    weight, reached = ones_like(reach[0]), [_reached(mass) for mass in reach]
+    for depth, (mass, here) in enumerate(zip(reach, reached, strict=True)):
         p = target[depth][here]
         if depth == len(draft):
             answers = tests.last(weight), tests.bonus(p)
@@ -56,7 +54,9 @@ def tested_contexts(
             totals = rows.sum(axis=1)
             left = totals if _mass_is_that_of_rows(tests) else tests.residual_mass(weight, p, q)
             answers = tests.acceptance(weight, left) if depth else weight, rows
-            goes_on = (reach[depth + 1] != 0).reshape(-1, size)[here].ravel()
+            goes_on = reached[depth + 1]
+            if not isinstance(goes_on, slice):
+                goes_on = goes_on.reshape(-1, size)[here].ravel()
             ratio = divide_or_zero(p, q).ravel()
             weight = tests.longer(np.repeat(weight, size)[goes_on], ratio[goes_on])
         accept = mass * 0
@@ -87,8 +87,11 @@ def law_by_prefixes(
     stops_of = _first_rejected if type(tests).order is first_rejected else _longest_accepted
     masses, undefined = [], zero
     for stop, found in zip(stops_of(contexts, reach), contexts, strict=True):
-        mass = np.full((len(stop), target[0].shape[1]), zero)
-        mass[found.numbers], missing = emitted(stop[found.numbers], found.rows, found.totals)
+        mass, missing = emitted(stop[found.reached], found.rows, found.totals)
+        if not isinstance(found.reached, slice):
+            every = np.full((len(stop), target[0].shape[1]), zero)
+            every[found.reached] = mass
+            mass = every
         masses.append(mass.ravel())
         undefined = undefined + missing
     return Masses(tuple(masses), undefined)
@@ -108,9 +111,14 @@ def outcomes_by_prefixes(
     rows = []
     for depth, found in enumerate(contexts):
         every = np.full((len(found.accept), size), zero)
-        every[found.numbers] = normalise(found.rows)
+        every[found.reached] = normalise(found.rows)
         rows.append(every[prefixes[:, depth]])
     return np.asarray(stops[..., None] * np.stack(rows, axis=1))
+
+
+def _reached(mass: np.ndarray) -> Any:
+    made = mass != 0
+    return slice(None) if made.all() else made
 
 
 class _RowsOfContexts(CorrectionRows):
