@@ -144,65 +144,59 @@ class HandedBits:
 
 
 class HandedGenerator(np.random.Generator):
-    """``numpy.random.Generator`` with handed rows.  Exponential numbers are computed by inversion."""
+    """``numpy.random.Generator`` with handed rows.  Exponential and normal numbers are made by inversion."""
 
     def __init__(self, bits: HandedBits) -> None:
         super().__init__(bits)  # type: ignore[arg-type]
         self._bits = bits
 
     def random(self, size: Any = None, *_: Any, **__: Any) -> Any:
-        return _rows(self._bits.numbers, size, _UNIFORM, _as_float)
+        return self._rows(size, _UNIFORM, lambda value: value / ONE)
 
     def standard_exponential(self, size: Any = None, *_: Any, **__: Any) -> Any:
-        return _rows(self._bits.numbers, size, Use("exponential"), exponential)
+        return self._rows(size, Use("exponential"), exponential)
+
+    def standard_normal(self, size: Any = None, *_: Any, **__: Any) -> Any:
+        """Normal numbers.  numpy's own method would keep every second number for a later call."""
+        return self._rows(size, _UNIFORM, normal)
+
+    def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
+        return low + np.subtract(high, low) * self.random(_size_for(size, low, high))
+
+    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        return loc + scale * self.standard_normal(_size_for(size, loc, scale))
 
     def exponential(self, scale: Any = 1.0, size: Any = None) -> Any:
-        return self.standard_exponential(np.shape(scale) or None if size is None else size) * scale
+        return scale * self.standard_exponential(_size_for(size, scale))
 
     def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-        return loc - scale * np.log(self.standard_exponential(size))
+        return loc - scale * np.log(self.standard_exponential(_size_for(size, loc, scale)))
+
+    def _rows(self, size: Any, use: Use, made: Callable[[int], float]) -> Any:
+        """Numbers in an array of the given size, whose last axis is a row."""
+        shape = () if size is None else (size,) if isinstance(size, (int, np.integer)) else tuple(size)
+        width = shape[-1] if shape else 1
+        uses = [use._replace(row=place // width) for place in range(math.prod(shape))]
+        values = [made(value) for value in self._bits.numbers.take(uses)]
+        return values[0] if size is None else np.array(values).reshape(shape)
 
 
-def _as_float(value: int) -> float:
-    return value / ONE
-
-
-def _rows(numbers: Any, size: Any, use: Use, made: Callable[[int], float]) -> Any:
-    """Numbers in an array of the given size, whose last axis is a row."""
-    shape = () if size is None else (size,) if isinstance(size, (int, np.integer)) else tuple(size)
-    width = shape[-1] if shape else 1
-    uses = [use._replace(row=place // width) for place in range(math.prod(shape))]
-    values = [made(value) for value in numbers.take(uses)]
-    return values[0] if size is None else np.array(values).reshape(shape)
+def _size_for(size: Any, *parameters: Any) -> Any:
+    """The size of an array of numbers with these parameters, if the caller gives none."""
+    return np.broadcast_shapes(*map(np.shape, parameters)) or None if size is None else size
 
 
 GLOBAL_BITS = HandedBits(is_legacy=True)
 """The bit generator of numpy's legacy functions, inside ``handing``."""
-
-
-def _uniforms(size: Any = None) -> Any:
-    return _rows(GLOBAL_BITS.numbers, size, _UNIFORM, _as_float)
-
-
-def _exponentials(size: Any = None) -> Any:
-    return _rows(GLOBAL_BITS.numbers, size, Use("exponential"), exponential)
-
-
-def _normals(size: Any = None) -> Any:
-    """Normal numbers by inversion.  numpy's own method would keep every second number for a later call."""
-    return _rows(GLOBAL_BITS.numbers, size, _UNIFORM, normal)
-
-
+_GLOBAL = HandedGenerator(GLOBAL_BITS)
 LEGACY_ROWS: dict[str, Callable[..., Any]] = {
-    **dict.fromkeys(("random", "random_sample", "ranf", "sample"), _uniforms),
-    "rand": lambda *shape: _uniforms(shape or None),
-    "uniform": lambda low=0.0, high=1.0, size=None: low + np.subtract(high, low) * _uniforms(size),
-    "standard_normal": _normals,
-    "randn": lambda *shape: _normals(shape or None),
-    "normal": lambda loc=0.0, scale=1.0, size=None: loc + scale * _normals(size),
-    "standard_exponential": _exponentials,
-    "exponential": lambda scale=1.0, size=None: scale * _exponentials(size),
-    "gumbel": lambda loc=0.0, scale=1.0, size=None: loc - scale * np.log(_exponentials(size)),
+    **dict.fromkeys(("random", "random_sample", "ranf", "sample"), _GLOBAL.random),
+    **{
+        name: getattr(_GLOBAL, name)
+        for name in ("uniform", "standard_normal", "normal", "standard_exponential", "exponential", "gumbel")
+    },
+    "rand": lambda *shape: _GLOBAL.random(shape or None),
+    "randn": lambda *shape: _GLOBAL.standard_normal(shape or None),
 }
 """numpy's legacy functions that draw rows.  The others draw single numbers from the bit generator."""
 

@@ -233,21 +233,17 @@ class DraftingRound(Shipped):
                 f"{pair.draft_length}; choose the pairs with --draft-length, or draft as many as asked"
             )
         try:
-            rows: Any = torch.as_tensor(reported)
+            rows = torch.as_tensor(reported)
+            is_valid = rows.shape == shape and not rows.is_complex() and bool(rows.isfinite().all())
         except (TypeError, ValueError, RuntimeError):
-            rows = None
-        if rows is None or rows.is_complex() or not rows.isfinite().all():
+            is_valid = False
+        if not is_valid:
             raise InvalidOutcomeError(
-                f"{self.words} reports draft probabilities that are not finite real numbers; return a "
-                f"tensor of [L, V], got {type(reported).__name__}"
-            )
-        rows = rows.double()
-        if rows.shape != shape:
-            raise InvalidOutcomeError(
-                f"{self.words} reports draft probabilities of shape {tuple(rows.shape)}, expected {shape}"
+                f"{self.words} reports draft probabilities that are not finite real numbers of shape "
+                f"{shape}: {type(reported).__name__} {tuple(getattr(reported, 'shape', ()))}"
             )
         self.credited_path(np.array([path]), output, pair.vocab_size)
-        return Played(path, tuple(tuple(map(exact_number, row)) for row in rows.tolist()), output)
+        return Played(path, tuple(tuple(map(exact_number, row)) for row in rows.double().tolist()), output)
 
 
 def laws_of_drafts(

@@ -49,6 +49,11 @@ CHOICES: dict[str, tuple[Callable[[int], Any], list[float]]] = {
     "numpy.random.randint": (lambda _: int(np.random.randint(3)), [1 / 3] * 3),
     "numpy.random.multinomial": (lambda _: int(np.random.multinomial(1, WEIGHTS).argmax()), WEIGHTS),
     "numpy, a race": (lambda _: int(np.argmin(np.random.exponential(size=3) / WEIGHTS)), WEIGHTS),
+    "numpy.random.uniform of rows": (
+        lambda _: int(np.subtract(*np.random.uniform(0, np.array([1.0, 1.0]))) > 0),
+        [0.5, 0.5],
+    ),
+    "default_rng().normal": (lambda _: int(np.random.default_rng().normal(1.0) > 1.0), [0.5, 0.5]),
     "default_rng().choice": (lambda _: int(np.random.default_rng().choice(3, p=WEIGHTS)), WEIGHTS),
     "default_rng().integers": (lambda _: int(np.random.default_rng().integers(3)), [1 / 3] * 3),
 }

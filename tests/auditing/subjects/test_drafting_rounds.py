@@ -146,7 +146,7 @@ def one_of_two(text: Sequence[int], target: Any, draft: Any, draft_length: int, 
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        (too_wide, r"reports draft probabilities of shape \(2, 2\), expected \(1, 2\)"),
+        (too_wide, r"finite real numbers of shape \(1, 2\): Tensor \(2, 2\)"),
         (elsewhere, "all but the last must be the start of a drafted path"),
         (without_output, "torch.multinomial: invalid multinomial distribution"),
     ],
