@@ -28,12 +28,11 @@ TOLERANCE, OF_LEARNED = Fraction(1, 10**6), Fraction(1, 10**4)
 
 The second number is for learned laws: we learn the weights of a float32 race to about 10^-5.
 """
-MOST_OUTCOMES, MOST_BESIDE_CERTAIN = 200, 10
-"""The most outputs of a batch of a relaxation.  The second number is for batches with certain requests.
+MOST_OUTCOMES = 30
+"""The most outputs of a batch of a relaxation.
 
-For a lossless sampler, the four random requests of the battery have 135 outputs together.  One random request
-beside certain requests has 7, or 9 with several paths.  A relaxation may leave no request certain, for
-example with acceptance rates that do not depend on the rows.  Then four requests have thousands of outputs.
+For a lossless sampler, most batches have fewer, because neighbours have one.  A relaxation may leave no
+request certain, for example with acceptance rates that do not depend on the rows.
 """
 
 
@@ -117,13 +116,10 @@ class _Judge:
             self._alone[key] = self.law([request])
         return self._alone[key]
 
-    def has_many_outcomes(self, kind: str, rows: Sequence[Any]) -> bool:
+    def has_many_outcomes(self, rows: Sequence[Any]) -> bool:
         """Whether the requests have so many outputs together, under a relaxation, that we leave them out."""
-        if self.sampler.relaxation is None or (len(rows) < 3 and kind != GREEDY):
-            return False
-        is_beside_certain = kind == GREEDY or any(bool((row[1].amax(-1) == 1).all()) for row in rows)
-        most = MOST_BESIDE_CERTAIN if is_beside_certain else MOST_OUTCOMES
-        return prod(len(self.law_alone(row).masses) for row in rows) > most
+        is_stated = self.sampler.relaxation is not None
+        return is_stated and prod(len(self.law_alone(row).masses) for row in rows) > MOST_OUTCOMES
 
     def alone(self, row: Any, kind: str) -> _Law:
         """Return the law of a request alone.  The first time, also judge this law."""
@@ -205,7 +201,7 @@ def audit_batches(sampler: Shipped, *, stop_at_first: bool = False) -> tuple[str
                 continue
             if kind == SEEDED and "seed" not in journal.reads:
                 continue
-            if judge.has_many_outcomes(kind, rows):
+            if judge.has_many_outcomes(rows):
                 left_out += 1
                 continue
             together, is_mixed = judge.law(rows), len({row[0].shape for row in rows}) > 1

@@ -303,10 +303,13 @@ def at_rates(rows: Any, generator: Any) -> Any:
 
 @pytest.mark.deep
 def test_batches_in_which_nobody_is_certain_are_left_out_and_the_scope_says_it() -> None:
-    for function, count in ((at_rates, 1), (batch_token_verification, 0)):
+    """A neighbour with certain rows has one output, so that the partner's batches have fewer."""
+    for function, most in ((at_rates, 30), (batch_token_verification, 3)):
         sampler = Shipped(function, "batch", mixes=(), relaxation=synthetic_acceptance((Fraction(1, 2),) * 3))
         audit_batches(sampler)
-        assert sum("too many outputs together" in text for text in sampler.journal.refused) == count
+        (text,) = sampler.journal.refused
+        assert most / 3 < int(text.removesuffix(" of them").split()[-1]) <= most
+        assert "too many outputs together" in text
         assert not sampler.journal.findings
 
 
@@ -320,9 +323,8 @@ def test_batches_in_which_nobody_is_certain_are_of_few_requests() -> None:
         (batch_token_verification, stated, False),
     ):
         judge = _Judge(Shipped(function, "batch", relaxation=relaxation))
-        assert judge.has_many_outcomes("equal lengths", (FIRST, certain, certain)) is has_many
-        assert judge.has_many_outcomes("greedy", (FIRST, certain)) is has_many
-        assert not judge.has_many_outcomes("equal lengths", (FIRST, certain))
+        assert judge.has_many_outcomes((FIRST, certain)) is has_many
+        assert not judge.has_many_outcomes((FIRST,))
 
 
 def test_what_combined_numbers_hide_is_not_decided() -> None:
