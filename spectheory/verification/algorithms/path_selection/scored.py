@@ -182,7 +182,11 @@ class ScoredSelection(PathSelection):
             rows = targets[:, depth], drafts[:, depth]
             compared = rows if texts is None else (texts, tokens[:, :depth])
             first, context = unique_row_indices(*compared, which, same_objects=True)
-            target_row, draft_row = (part[first] for part in rows)
+            if len(first) == len(tokens):  # in their own order rows need no copy
+                first = context = namespace(tokens).arange(len(tokens), device=tokens.device)
+                target_row, draft_row = rows
+            else:
+                target_row, draft_row = (part[first] for part in rows)
             above = ScoreState(*(array[which[first]] for array in state))
             split = self.split(above, target_row, draft_row)
             split.write_skewed_rows(above, draft_row, context, skewed_rows[:, depth])
