@@ -16,8 +16,8 @@ from spectheory.auditing.subjects.signatures import Row
 
 BONUS = "the draw of the token after a fully accepted path: an exponential race in torch"
 """A stand-in of adapters that use ``bonus_tokens``."""
-MIXES = ("no drafts", "ragged", "padded", "greedy")
-"""The kinds of batches, without those of requests with seeds."""
+MIXES = ("no drafts", "ragged", "padded", "greedy", "seeds")
+"""The kinds of batches."""
 
 
 PARAMETERS = frozenset(

@@ -29,7 +29,7 @@ FUNCTION = Function(
     ),
 )  # fmt: skip
 STAND_INS = ("the runner: a seed per request, and positions that advance by the returned tokens",)
-SEEDS = ("requests: 1, 2, .. by their slots; positions start at the seed of the generator",)
+SEEDS = ("requests: 2, 3, .. by their slots, or their own; positions start at the seed of the generator",)
 
 
 def rejection_sample(code: Code) -> Callable[..., Any]:
@@ -52,10 +52,11 @@ def rejection_sample(code: Code) -> Callable[..., Any]:
         first = generator.initial_seed()
         steps = max(1, *lengths)
         draft = torch.arange(1.0, vocab + 1).log().repeat(size + 1, steps, 1)
-        temperature = torch.ones(size + 1)
+        temperature, seed = torch.ones(size + 1), 1 + torch.arange(size + 1)
         for row, slot in zip(rows, slots.tolist(), strict=True):
             draft[slot, : len(row.draft_tokens)] = row.draft_probs.log()
             temperature[slot] = 0.0 if row.is_greedy else 1.0
+            seed[slot] = 1 + slot if row.seed is None else row.seed
         counts = torch.tensor(lengths) + 1
         places = torch.cat([torch.arange(length + 1, dtype=torch.int32) for length in lengths])
         sampled, accepted = code.call(
@@ -68,7 +69,7 @@ def rejection_sample(code: Code) -> Callable[..., Any]:
             expanded_idx_mapping=slots.repeat_interleave(counts),
             expanded_local_pos=places,
             temperature=temperature,
-            seed=1 + torch.arange(size + 1),
+            seed=seed,
             num_speculative_steps=steps,
         )
         generator.manual_seed(first + int(accepted.max()))
