@@ -226,13 +226,13 @@ class _Audit(Findings):
                 if is_first and may_refuse and case is not None and self._is_refused(case):
                     self.not_asked.append(f"{words}: {case.without_output}")
                     break
-                if is_first and not (self.is_called or self.ways):
-                    self._follow_two_calls(group)
                 if case is not None:
                     self.cases.append(case)
                     self.asked.append(question)
                 if self.stop_at_first and self.verdict()[0] == NOT_LOSSLESS:
                     return
+                if is_first and not (self.is_called or self.ways):
+                    self._follow_two_calls(group)
 
     def _is_refused(self, case: AuditCase) -> bool:
         """Whether the sampler raises in all runs."""
