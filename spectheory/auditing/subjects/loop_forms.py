@@ -64,8 +64,8 @@ class LoopForm(NamedTuple):
 def all_forms(draft_length: int) -> Iterator[list[LoopForm]]:
     """The forms that we try, grouped by what the models return."""
     for answer, cache, whole in (
+        ("answer", "dynamic", False),  # before tuples: some loops call a method of it only now and then
         ("answer", "tuple", False),
-        ("answer", "dynamic", False),
         *((answer, "tuple", whole) for answer in ANSWERS[1:] for whole in (False, True)),
     ):
         yield [
@@ -75,7 +75,7 @@ def all_forms(draft_length: int) -> Iterator[list[LoopForm]]:
 
 
 KNOWN_FORM = LoopForm("[1, T]", "answer", False, "tuple", 1.0, 2, 0, 0)
-"""The most frequent form, which is tried first."""
+"""The most frequent form."""
 PROMPTS: dict[str, Callable[[list[int]], Any]] = {
     "[1, T]": lambda tokens: torch.tensor([tokens]),
     "list": list,
