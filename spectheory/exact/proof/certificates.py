@@ -29,7 +29,7 @@ Packed = dict[int, int]
 """``Factor.packed_terms`` of a polynomial."""
 Products = dict[tuple[int, ...], Packed]
 """Conditions in ascending order -> the product of their polynomials, turned to be at least 0."""
-MOST_COLUMNS, MOST_ROW_PRODUCTS = 1500, 300
+MOST_COLUMNS, MOST_ROW_PRODUCTS = 4000, 300
 """Larger programs cost more than the regions that they close."""
 LARGEST = 10**300
 """Of the coefficients, for a program in floats."""
@@ -77,7 +77,6 @@ class Lemmas:
         self._field = field
         self.lemmas: list[Lemma] = []
         self._with: dict[int, list[int]] = {}
-        self._numbers: dict[frozenset[Constraint], int] = {}
 
     def covering(self, signs: Signs, factor: Factor | None = None) -> int:
         """The number of a lemma that says that no point has these signs, and speaks of a factor if given; 0
@@ -88,13 +87,9 @@ class Lemmas:
 
     def add(self, lemma: Lemma) -> int:
         """Check a lemma's identity and keep it; returns its number, from 1, or 0 if it is wrong."""
-        key = frozenset(lemma.constraints)
-        if key in self._numbers:
-            return self._numbers[key]
         if not lemma.holds(self._field):
             return 0
         self.lemmas.append(lemma)
-        self._numbers[key] = len(self.lemmas)
         for factor, _ in lemma.constraints:
             self._with.setdefault(factor.number, []).append(len(self.lemmas))
         return len(self.lemmas)

@@ -119,18 +119,18 @@ class Function:
     """A rational function: numerator / (divisor · Π factor^exponent), without common factors.
 
     Attributes:
-        numerator, value: a polynomial, and its value at the field's integer point.
+        numerator: a polynomial.
         denominator: pairs (number of a factor, exponent).
         divisor: a positive integer.
         number: in the order of appearance.
     """
 
-    __slots__ = ("_parts", "_rows", "denominator", "divisor", "number", "numerator", "value")
+    __slots__ = ("_parts", "_rows", "denominator", "divisor", "number", "numerator")
 
     def __init__(
-        self, numerator: Any, value: int, denominator: tuple[tuple[int, int], ...], divisor: int, number: int
+        self, numerator: Any, denominator: tuple[tuple[int, int], ...], divisor: int, number: int
     ) -> None:
-        self.numerator, self.value, self.denominator = numerator, value, denominator
+        self.numerator, self.denominator = numerator, denominator
         self.divisor, self.number = divisor, number
         self._parts: Any = None
         self._rows: Any = None
@@ -203,31 +203,25 @@ class Field(Ring[Function]):
         self._count, self._results = 0, dict[tuple[str, int, int], Function]()
         self._substituted: dict[tuple[int, int, int], tuple[Factored, int]] = {}
         one = self.context.constant(1)
-        self.zero, self.one = self._function(one * 0, 0, (), 1), self._function(one, 1, (), 1)
-        pairs = zip(self.context.gens(), self._place, strict=True)
-        self.variables = [self._function(generator, value, (), 1) for generator, value in pairs]
+        self.zero, self.one = self._function(one * 0, (), 1), self._function(one, (), 1)
+        self.variables = [self._function(generator, (), 1) for generator in self.context.gens()]
 
     def constant(self, numerator: int, denominator: int = 1) -> Function:
-        common = gcd(numerator, denominator)
-        value = numerator // common
-        return self._function(self.context.constant(value), value, (), denominator // common)
+        return self._function(self.context.constant(numerator), (), denominator)
 
-    def _function(
-        self, numerator: Any, value: int, denominator: tuple[tuple[int, int], ...], divisor: int
-    ) -> Function:
+    def _function(self, numerator: Any, denominator: tuple[tuple[int, int], ...], divisor: int) -> Function:
         """The one object for a function that is in lowest terms but for integers."""
-        if divisor != 1:
-            common = gcd(int(numerator.content()), divisor) if value else divisor
-            if common != 1:
-                numerator = numerator // self.context.constant(common)
-                value, divisor = value // common, divisor // common
-        if value == 0 and numerator.is_zero():
+        if numerator.is_zero():
             denominator, divisor = (), 1
-        bucket = self._table.setdefault((value, denominator, divisor), [])
+        elif divisor != 1:
+            common = gcd(int(numerator.content()), divisor)
+            if common != 1:
+                numerator, divisor = numerator // self.context.constant(common), divisor // common
+        bucket = self._table.setdefault((self.value_of(numerator), denominator, divisor), [])
         for known in bucket:
             if known.numerator == numerator:
                 return known
-        made = Function(numerator, value, denominator, divisor, self._count)
+        made = Function(numerator, denominator, divisor, self._count)
         self._count += 1
         bucket.append(made)
         return made
@@ -236,10 +230,9 @@ class Field(Ring[Function]):
         """The value at the integer point."""
         return int(polynomial(*self._place))
 
-    def factored(self, polynomial: Any, value: int | None = None) -> Factored:
+    def factored(self, polynomial: Any) -> Factored:
         """The factors of a polynomial; the constant is 0 for the polynomial 0."""
-        value = self.value_of(polynomial) if value is None else value
-        bucket = self._factored.setdefault(value, [])
+        bucket = self._factored.setdefault(self.value_of(polynomial), [])
         for known, result in bucket:
             if known == polynomial:
                 return result
@@ -290,70 +283,63 @@ class Field(Ring[Function]):
 
     def _product(self, one: Function, other: Function) -> Function:
         exponents: dict[int, int] = {}
-        numerators = []
+        product = self.context.constant(1)
         for mine, theirs in ((one, other), (other, one)):
-            numerator, value = mine.numerator, mine.value
+            numerator = mine.numerator
             for number, exponent in theirs.denominator:
-                numerator, value, left = self._cancelled(numerator, value, number, exponent)
+                numerator, left = self._cancelled(numerator, number, exponent)
                 if left:
                     exponents[number] = exponents.get(number, 0) + left
-            numerators.append((numerator, value))
-        (a, a_value), (b, b_value) = numerators
-        denominator = tuple(sorted(exponents.items()))
-        return self._function(a * b, a_value * b_value, denominator, one.divisor * other.divisor)
+            product = product * numerator
+        return self._function(product, tuple(sorted(exponents.items())), one.divisor * other.divisor)
 
     def _sum(self, one: Function, other: Function, sign: int) -> Function:
-        a, a_value, b, b_value = one.numerator, one.value, other.numerator * sign, other.value * sign
-        mine, theirs = dict(one.denominator), dict(other.denominator)
-        exponents, shared = dict(one.denominator), list(mine)
-        if one.denominator != other.denominator:
-            exponents, shared = {}, []
-            for number in mine.keys() | theirs.keys():
-                x, y, factor = mine.get(number, 0), theirs.get(number, 0), self.factors[number]
-                exponents[number] = max(x, y)
-                if x < y:
-                    a, a_value = a * factor.polynomial ** (y - x), a_value * factor.value ** (y - x)
-                elif y < x:
-                    b, b_value = b * factor.polynomial ** (x - y), b_value * factor.value ** (x - y)
-                else:
-                    shared.append(number)
+        a, b, mine, theirs = (
+            one.numerator,
+            other.numerator * sign,
+            dict(one.denominator),
+            dict(other.denominator),
+        )
+        exponents, shared = dict(mine), []
+        for number in mine.keys() | theirs.keys():
+            x, y, polynomial = mine.get(number, 0), theirs.get(number, 0), self.factors[number].polynomial
+            exponents[number] = max(x, y)
+            if x < y:
+                a = a * polynomial ** (y - x)
+            elif y < x:
+                b = b * polynomial ** (x - y)
+            else:
+                shared.append(number)
         common = gcd(one.divisor, other.divisor)
-        to_one, to_other = other.divisor // common, one.divisor // common
-        numerator, value = a * to_one + b * to_other, a_value * to_one + b_value * to_other
-        if value == 0 and numerator.is_zero():
-            return self.zero
+        numerator = a * (other.divisor // common) + b * (one.divisor // common)
         for number in shared:  # only a factor with the same exponent in both can cancel
-            numerator, value, exponents[number] = self._cancelled(numerator, value, number, exponents[number])
+            numerator, exponents[number] = self._cancelled(numerator, number, exponents[number])
         left = tuple(sorted((number, exponent) for number, exponent in exponents.items() if exponent))
-        return self._function(numerator, value, left, one.divisor * to_one)
+        return self._function(numerator, left, one.divisor * (other.divisor // common))
 
-    def _cancelled(self, numerator: Any, value: int, number: int, exponent: int) -> tuple[Any, int, int]:
+    def _cancelled(self, numerator: Any, number: int, exponent: int) -> tuple[Any, int]:
         """A numerator divided by a factor as often as possible, and the exponent that is left."""
         factor = self.factors[number]
-        while exponent and (not factor.value or value % factor.value == 0):
+        while exponent and (not factor.value or self.value_of(numerator) % factor.value == 0):
             quotient, rest = divmod(numerator, factor.polynomial)
             if not rest.is_zero():
                 break
             numerator, exponent = quotient, exponent - 1
-            value = value // factor.value if factor.value else self.value_of(quotient)
-        return numerator, value, exponent
+        return numerator, exponent
 
     def _inverse(self, function: Function) -> Function:
-        constant, parts = self.factored(function.numerator, function.value)
+        constant, parts = self.factored(function.numerator)
         if constant == 0:
             raise ZeroDivisionError("division by the function 0")
-        value = function.divisor if constant > 0 else -function.divisor
-        numerator = self.context.constant(value)
+        numerator = self.context.constant(function.divisor if constant > 0 else -function.divisor)
         for number, exponent in function.denominator:
-            factor = self.factors[number]
-            numerator, value = numerator * factor.polynomial**exponent, value * factor.value**exponent
-        denominator = tuple((factor.number, exponent) for factor, exponent in parts)
-        return self._function(numerator, value, denominator, abs(constant))
+            numerator = numerator * self.factors[number].polynomial ** exponent
+        return self._function(numerator, tuple((factor.number, n) for factor, n in parts), abs(constant))
 
     def parts(self, function: Function) -> Factored:
         """A constant of the same sign, and all factors with their exponents, simple ones first."""
         if function._parts is None:
-            constant, parts = self.factored(function.numerator, function.value)
+            constant, parts = self.factored(function.numerator)
             below = [(self.factors[number], exponent) for number, exponent in function.denominator]
             function._parts = constant, tuple(sorted((*parts, *below), key=lambda part: part[0].key))
         return function._parts
@@ -361,7 +347,7 @@ class Field(Ring[Function]):
     def rows(self, function: Function) -> frozenset[Context]:
         """The contexts whose rows occur in a function."""
         if function._rows is None:
-            degrees = function.numerator.degrees() if function.value else ()
+            degrees = () if function.numerator.is_zero() else function.numerator.degrees()
             found = {self.row_of[i] for i, degree in enumerate(degrees) if degree}
             for number, _ in function.denominator:
                 found |= self.factors[number].rows
@@ -370,7 +356,7 @@ class Field(Ring[Function]):
 
     def at(self, function: Function, point: Point) -> fmpq:
         """The value at a point where the denominator is not 0."""
-        constant, parts = self.factored(function.numerator, function.value)
+        constant, parts = self.factored(function.numerator)
         value = fmpq(constant, function.divisor)
         for factor, exponent in parts:
             value *= factor.at(point) ** exponent

@@ -48,16 +48,17 @@ class Oracle:
         parts = [region.child(split.factor, mask) for mask in split.masks]
         return [part for part in parts if part is not None and not self.closes(region, part, split.factor)]
 
-    def closes(self, region: Region, part: Region, factor: Factor) -> bool:
-        """Whether a part is known to be empty, in which a factor has a new sign."""
+    def closes(self, region: Region, part: Region, factor: Factor, effort: int = 0) -> bool:
+        """Whether a part is known to be empty, in which a factor has a new sign.
+
+        Args:
+            region, part, factor: a region, its part, and the factor.
+            effort: of a search for lemmas; 0 for the part of a split.
+        """
         return self._uses(self.lemmas.covering(part.signs, factor))
 
     def derive(self, region: Region, effort: int) -> bool:
-        """Find signs ≥ 0 that hold with equality, and keep them.
-
-        Args:
-            region: where a condition fails.
-            effort: of a search for lemmas.
+        """Find signs ≥ 0 that hold with equality on a region where a condition fails, and keep them.
 
         Raises:
             EmptyRegionError: the region turned out to be empty.
@@ -71,11 +72,7 @@ class Oracle:
 
     def _is_zero(self, region: Region, factor: Factor, effort: int) -> bool:
         part = region.child(factor, region.signs[factor.number] & ~ZERO)
-        return part is None or self.excludes(region, part, factor, effort)
-
-    def excludes(self, region: Region, part: Region, factor: Factor, effort: int) -> bool:
-        """Whether a part is empty, in which a factor that is ≥ 0 on the region is > 0."""
-        return self._uses(self.lemmas.covering(part.signs, factor))
+        return part is None or self.closes(region, part, factor, effort)
 
     def is_empty(self, region: Region, *, last: bool = False) -> bool:
         """Whether a region that may well be empty is known to be; ``last`` if a condition fails on it."""

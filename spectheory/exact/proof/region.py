@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import numpy as np
@@ -214,13 +213,21 @@ class Region:
         if new is not None:
             self.signs[new.number] = ZERO
             self.equalities.append(new)
-        changed = new is not None or bool(self._unsolved)
-        while changed:
-            self._solutions, self._unsolved = [], sorted(self.equalities, key=lambda factor: factor.key)
-            while solved := next(filter(self._is_solved, self._unsolved), None):
-                self._unsolved.remove(solved)
-            changed = self._transfer() and bool(self._unsolved)
+        is_open = new is not None or bool(self._unsolved)
+        while True:
+            if is_open:
+                self._solutions, self._unsolved = [], sorted(self.equalities, key=lambda factor: factor.key)
+                while solved := next(filter(self._is_solved, self._unsolved), None):
+                    self._unsolved.remove(solved)
+            if not self._solutions or not self._transfer() or 0 in self.signs.values():
+                break
+            is_open = bool(self._unsolved)
         return all(self.signs_of(self.domain.field.factors[number]) for number in self.signs)
+
+    def independent(self) -> list[Factor]:
+        """The factors of known signs without a variable that is solved."""
+        factors = self.domain.field.factors
+        return [factors[number] for number in self.signs if self._reduced(factors[number]) is None]
 
     def _transfer(self) -> bool:
         """Find the signs of reduced factors that known signs leave; whether there are any that are new."""
@@ -229,8 +236,7 @@ class Region:
             constant, parts = self._reduced(self.domain.field.factors[number]) or (1, ())
             for image, exponent in parts:
                 others = self._signs(constant, [part for part in parts if part[0] is not image])
-                allowed = (s for s in SINGLE if PRODUCTS[others][power_signs(s, exponent)] & known)
-                mask = sum(allowed)
+                mask = sum(s for s in SINGLE if PRODUCTS[others][power_signs(s, exponent)] & known)
                 before = self.signs_of(image)
                 if before & ~mask:
                     self.signs[image.number] = before & mask
@@ -242,7 +248,7 @@ class Region:
 
     def _is_solved(self, equality: Factor) -> bool:
         """Whether an equality is solved for a variable now; the solutions so far are used in it first."""
-        left = [factor for factor, _ in self._all_parts([(equality, 1)]) if self.signs_of(factor) & ZERO]
+        left = self._open_parts(equality)
         for factor in left if len(left) == 1 else ():
             for place, (_, slope, _) in enumerate(factor.linear_parts):
                 sign = self._signs(*self.domain.field.factored(slope))
@@ -262,11 +268,9 @@ class Region:
                 return (-constant if sign == NEGATIVE and degree % 2 else constant), parts
         return None
 
-    def _all_parts(self, parts: Parts) -> Iterator[tuple[Factor, int]]:
-        """The factors of a product without solved variables."""
-        for factor, exponent in parts:
-            known, reduced = self.signs.get(factor.number, ANY), self._reduced(factor)
-            if reduced is None or known in (NEGATIVE, POSITIVE):
-                yield factor, exponent
-            else:
-                yield from ((part, exponent * more) for part, more in self._all_parts(reduced[1]))
+    def _open_parts(self, factor: Factor) -> list[Factor]:
+        """The factors that may be 0 of a polynomial without solved variables."""
+        reduced = self._reduced(factor)
+        if reduced is None:
+            return [factor]
+        return [one for part, _ in reduced[1] if self.signs_of(part) & ZERO for one in self._open_parts(part)]

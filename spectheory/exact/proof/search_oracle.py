@@ -28,19 +28,20 @@ from spectheory.pairs.contexts import Context
 
 MOST_NEAR = 60
 """Conditions of a linear program."""
-BASES, STEPS = 5, 2
+BASES, CHANGES = 5, 2
 """Known points that are changed, and changes of each."""
 FRACTIONS = (2, 8, 100)
 """A variable is moved beyond a zero by these parts of the way to the end of its row."""
-LINEAR, ROWS, NEW_POINT = 0, 1, -1
-"""Steps: a linear lemma, one with products of entries, a new point; other numbers are degrees of products."""
-PART = LINEAR, NEW_POINT, ROWS
-"""For a part of a split."""
-WAITING = NEW_POINT, 3
+LINEAR, ROWS, NEW_POINT, REDUCED = 0, 1, -1, -2
+"""Steps: a linear lemma, one with products of entries, a new point, a lemma of conditions without variables
+for which equalities are solved; other numbers are degrees of products."""
+WAITING = NEW_POINT, REDUCED, 3
 """For a region that waits.  For those of ``otm``, two thirds of the lemmas have degree 3, none has a smaller
 one, and degree 4 costs more than the walk."""
-FAILS = NEW_POINT, ROWS, 2, 3, 4
+FAILS = NEW_POINT, REDUCED, ROWS, 2, 3, 4
 """For a region on which a condition fails."""
+BY_EFFORT = (LINEAR, NEW_POINT, ROWS), (LINEAR,), (ROWS,), FAILS
+"""For a part of a split, and for one in which a sign is strict where a condition fails, by effort."""
 
 
 class SearchOracle(Oracle):
@@ -55,7 +56,6 @@ class SearchOracle(Oracle):
         super().__init__(domain, Lemmas(domain.field), Points(domain))
         self.aside: list[Region] = []
         self.used_points: dict[int, None] = {}
-        self._examined: dict[object, tuple[int, np.ndarray]] = {}
         self._failed: set[tuple[int, frozenset[tuple[int, int]]]] = set()
 
     def start(self) -> Region:
@@ -69,23 +69,13 @@ class SearchOracle(Oracle):
             part.points = self.points.with_supports(part.points, {context: part.supports[context]})
         return parts
 
-    def closes(self, region: Region, part: Region, factor: Factor) -> bool:
+    def closes(self, region: Region, part: Region, factor: Factor, effort: int = 0) -> bool:
+        """A part of which nothing is known is doubtful."""
         mask = part.signs[factor.number]
         part.points = region.points[(self.points.signs(factor)[region.points] & mask) != 0]
-        if len(part.points):
-            return False
-        key = frozenset(part.signs.items()), frozenset(part.supports.items())
-        if key not in self._examined:
-            self._examined[key] = self._lemma_of(part, PART, factor), part.points
-        lemma, part.points = self._examined[key]
+        lemma = self._lemma_of(part, BY_EFFORT[effort], factor if effort < 3 else None)
         part.is_doubtful = not lemma and not len(part.points)
         return self._uses(lemma)
-
-    def excludes(self, region: Region, part: Region, factor: Factor, effort: int) -> bool:
-        strict = part.signs[factor.number]
-        part.points = region.points[(self.points.signs(factor)[region.points] & strict) != 0]
-        steps = ((LINEAR,), (ROWS,), FAILS)[effort]
-        return self._uses(self._lemma_of(part, steps, factor if effort < 2 else None))
 
     def is_empty(self, region: Region, *, last: bool = False) -> bool:
         """With ``last``, a region is taken as empty, until all else is walked, if nothing else is known."""
@@ -125,11 +115,15 @@ class SearchOracle(Oracle):
             return lemma
         constraints = self._all(region) if factor is None else self._near(region, factor)
         for step in steps:
-            if step == NEW_POINT:
-                if self._find_new_point(region):
-                    return 0
-            elif lemma := self._new_lemma(constraints, step):
+            if step == NEW_POINT and self._find_new_point(region):
+                return 0
+            if step >= 0 and (lemma := self._new_lemma(constraints, step)):
                 return lemma
+            if step == REDUCED and region.equalities:
+                independent = region.independent()
+                some = [one for one in constraints if one[0] in independent]
+                if lemma := self._new_lemma(some, 3) or self._new_lemma(some, 4):
+                    return lemma
         return 0
 
     def _new_lemma(self, constraints: Sequence[Constraint], step: int) -> int:
@@ -177,7 +171,7 @@ class SearchOracle(Oracle):
         known = self.points.with_supports(np.arange(len(self.points.points)), region.supports)
         wrong = sum(((self.points.signs(factor)[known] & mask) == 0 for factor, mask in signs), 0 * known)
         bases = [self.points.points[number] for number in known[np.argsort(wrong, kind="stable")[:BASES]]]
-        for _ in range(STEPS):
+        for _ in range(CHANGES):
             new = [point for base in bases for point in self._changed(region, base, signs)]
             if not new:
                 return False

@@ -27,7 +27,7 @@ from spectheory.pairs.contexts import Context
 
 Item = tuple[int, Paths]
 """The number of a part of a sum, and a tuple."""
-EFFORTS = range(3)
+EFFORTS = 1, 2, 3
 """Linear lemmas, lemmas with products of entries, and with all products."""
 Totals = dict[Any, Function]
 """Of every key the sum over the tuples; 0 for keys that are missing."""
