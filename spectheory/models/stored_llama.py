@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import torch
+from safetensors.torch import load_file
+from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional
-
-from spectheory.foundation.extras import installed
 
 
 class StoredConfig(SimpleNamespace):
@@ -32,28 +31,21 @@ class StoredConfig(SimpleNamespace):
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "name_or_path"}
+        return dict(vars(self))
 
 
 class StoredTokenizer:
     """The tokenizer of ``tokenizer.json``.  What is not defined here is done by that of transformers."""
 
     def __init__(self, folder: str) -> None:
-        with installed():
-            from tokenizers import Tokenizer
-
         self._folder, self._tokens = folder, Tokenizer.from_file(str(Path(folder) / "tokenizer.json"))
         self.bos_token_id = self._tokens.token_to_id(_fields(folder, "tokenizer_config.json")["bos_token"])
 
-    def __call__(self, text: Any, **options: Any) -> Any:
-        if options or not isinstance(text, str):
-            return self._of_transformers(text, **options)
-        return {"input_ids": self._tokens.encode(text).ids}
+    def __call__(self, text: str, **options: Any) -> dict[str, list[int]]:
+        return {"input_ids": self._tokens.encode(text, **options).ids}
 
-    def decode(self, token_ids: Any, **options: Any) -> Any:
-        if options or not isinstance(token_ids, list):
-            return self._of_transformers.decode(token_ids, **options)
-        return self._tokens.decode(token_ids, skip_special_tokens=False)
+    def decode(self, token_ids: list[int], skip_special_tokens: bool = False) -> str:
+        return self._tokens.decode(token_ids, skip_special_tokens=skip_special_tokens)
 
     def get_vocab(self) -> dict[str, int]:
         return self._tokens.get_vocab()
@@ -70,20 +62,20 @@ class StoredTokenizer:
         return getattr(self._of_transformers, name)
 
 
-@dataclass
-class _Layer:
-    """Keys and values of a layer, [B, heads, slots, size of a head]."""
-
-    keys: Tensor
-    values: Tensor
-    is_initialized = True
-
-
-@dataclass
 class _Cache:
-    """Has what ``CachedReading`` uses of ``DynamicCache`` of transformers."""
+    """What ``CachedReading`` uses of ``DynamicCache`` of transformers: keys and values by layer."""
 
-    layers: list[_Layer] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.layers: list[SimpleNamespace] = []
+
+    def update(self, number: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        if number == len(self.layers):
+            self.layers.append(
+                SimpleNamespace(keys=keys[:, :, :0], values=values[:, :, :0], is_initialized=True)
+            )
+        layer = self.layers[number]
+        layer.keys, layer.values = torch.cat([layer.keys, keys], 2), torch.cat([layer.values, values], 2)
+        return layer.keys, layer.values
 
     def batch_select_indices(self, rows: Tensor) -> None:
         for layer in self.layers:
@@ -101,21 +93,15 @@ class StoredLlama:
     new_cache = _Cache
 
     def __init__(self, folder: str, device: torch.device, dtype: str | torch.dtype) -> None:
-        with installed():
-            from safetensors.torch import load_file
-
-        self.config = StoredConfig.read(folder)
-        self.generation_config = SimpleNamespace(**_fields(folder, "generation_config.json"))
-        weights = load_file(Path(folder) / "model.safetensors", device=str(device))
+        # Both have the end-of-sequence token.
+        self.config = self.generation_config = StoredConfig.read(folder)
         kept = self.config.dtype if dtype == "auto" else dtype
         self.device, self.dtype = device, getattr(torch, kept) if isinstance(kept, str) else kept
+        weights = load_file(Path(folder) / "model.safetensors", device=str(device))
         self._weights = {name: array.to(self.dtype) for name, array in weights.items()}
 
     def parameters(self) -> Iterator[Tensor]:
         return iter(self._weights.values())
-
-    def __call__(self, **inputs: Any) -> SimpleNamespace:
-        return SimpleNamespace(logits=self.forward(**inputs))
 
     def forward(
         self,
@@ -125,8 +111,8 @@ class StoredLlama:
         past_key_values: _Cache | None = None,
         use_cache: bool = False,
         logits_to_keep: int = 0,
-    ) -> Tensor:
-        """Compute the logits of the last ``logits_to_keep`` positions; arguments as in transformers."""
+    ) -> SimpleNamespace:
+        """Compute the ``logits`` of the last positions; arguments as in transformers."""
         shape, weights = (*input_ids.shape, -1, self.config.head_dim), self._weights
         if position_ids is None:
             position_ids = torch.arange(shape[1], device=self.device).expand(shape[:2])
@@ -138,16 +124,9 @@ class StoredLlama:
                 return functional.linear(rows, weights[f"{layer}.{name}.weight"])
 
             rows = self._norm(hidden, f"layers.{number}.input_layernorm")
-            queries, keys, values = (
-                linear(f"self_attn.{kind}_proj", rows).view(shape).transpose(1, 2) for kind in "qkv"
-            )
-            queries, keys = (_rotated(array, *rotation) for array in (queries, keys))
-            if number < len(cache.layers):
-                before = cache.layers[number]
-                keys, values = (torch.cat(two, 2) for two in ((before.keys, keys), (before.values, values)))
-                before.keys, before.values = keys, values
-            else:
-                cache.layers.append(_Layer(keys, values))
+            heads = [linear(f"self_attn.{kind}_proj", rows).view(shape).transpose(1, 2) for kind in "qkv"]
+            queries, keys, values = *(_rotated(array, *rotation) for array in heads[:2]), heads[2]
+            keys, values = cache.update(number, keys, values)
             seen = functional.scaled_dot_product_attention(
                 queries, keys, values, attention_mask, is_causal=attention_mask is None and shape[1] > 1
             )
@@ -156,7 +135,9 @@ class StoredLlama:
             gated = functional.silu(linear("mlp.gate_proj", rows)) * linear("mlp.up_proj", rows)
             hidden = hidden + linear("mlp.down_proj", gated)
         rows = self._norm(hidden, "norm")[:, -logits_to_keep:]
-        return functional.linear(rows, weights["model.embed_tokens.weight"])
+        return SimpleNamespace(logits=functional.linear(rows, weights["model.embed_tokens.weight"]))
+
+    __call__ = forward
 
     def _norm(self, hidden: Tensor, name: str) -> Tensor:
         rows = hidden.float()
@@ -167,8 +148,7 @@ class StoredLlama:
         """Cosines and sines of the angles of every position.  [B, n] -> [B, 1, n, size of a head] each"""
         size, base = self.config.head_dim, self.config.rope_parameters["rope_theta"]
         powers = torch.arange(0, size, 2, device=self.device).float() / size
-        angles = positions[:, None, :, None].float() * (1.0 / base**powers)
-        angles = torch.cat([angles, angles], dim=-1)
+        angles = (positions[:, None, :, None].float() * (1.0 / base**powers)).repeat(1, 1, 1, 2)
         return angles.cos().to(self.dtype), angles.sin().to(self.dtype)
 
 

@@ -44,17 +44,6 @@ def numbered_context(number: int, depth: int, vocab_size: int) -> Context:
     return tuple(reversed(tokens))
 
 
-def numbered_contexts(numbers: np.ndarray, depth: int, vocab_size: int) -> list[Context]:
-    """Return the contexts with these numbers, [n], at one depth.
-
-    Example:
-        >>> numbered_contexts(np.array([5, 2]), 3, 2)
-        [(1, 0, 1), (0, 1, 0)]
-    """
-    powers = vocab_size ** np.arange(depth)[::-1]
-    return list(map(tuple, (numbers[:, None] // powers % vocab_size).tolist()))
-
-
 def context_text(context: Sequence[int]) -> str:
     """Write a context as in messages and pair files: token ids separated by one space, "" at the root.
 

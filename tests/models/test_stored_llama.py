@@ -63,7 +63,6 @@ def test_tokens_and_configuration() -> None:
     assert (ours.get_vocab(), ours.bos_token_id) == (wanted.get_vocab(), wanted.bos_token_id)
     again = pickle.loads(pickle.dumps(ours))
     assert again.convert_ids_to_tokens([0]) == wanted.convert_ids_to_tokens([0])
-    assert ours(["a", "b"])["input_ids"] == wanted(["a", "b"])["input_ids"]
     with pytest.raises(AttributeError, match="no_such_method"):
         ours.no_such_method()
     for side in ("target", "draft"):

@@ -50,7 +50,7 @@ def tested_contexts(
             totals = None if is_law else answers[1].sum(axis=1)
         else:
             q = draft[depth][here]
-            rows = tests.residual(weight, _RowsOfContexts.of(p, q))
+            rows = tests.residual(weight, _rows_at(p, q))
             totals = rows.sum(axis=1)
             left = totals if _mass_is_that_of_rows(tests) else tests.residual_mass(weight, p, q)
             answers = tests.acceptance(weight, left) if depth else weight, rows
@@ -121,22 +121,11 @@ def _reached(mass: np.ndarray) -> Any:
     return slice(None) if made.all() else made
 
 
-class _RowsOfContexts(CorrectionRows):
-    """Correction rows at C contexts.  Each context is the root of a path of one token, so rows are views."""
-
-    @staticmethod
-    def of(target: np.ndarray, draft: np.ndarray) -> _RowsOfContexts:
-        root = np.zeros(len(target), dtype=np.int64)
-        paths = np.broadcast_to(target[:, None, None], (len(target), 1, 2, target.shape[1]))
-        return _RowsOfContexts(paths, draft[:, None, None], root, root)
-
-    @property
-    def target_row(self) -> Any:
-        return self.target_rows[:, 0, 0]
-
-    @property
-    def draft_row(self) -> Any:
-        return self.draft_rows[:, 0, 0]
+def _rows_at(target: np.ndarray, draft: np.ndarray) -> CorrectionRows:
+    """Build correction rows at C contexts: each is the root of a path of one token, and rows are views."""
+    root = np.array(0)
+    paths = np.broadcast_to(target[:, None, None], (len(target), 1, 2, target.shape[1]))
+    return CorrectionRows(paths, draft[:, None, None], root, root)
 
 
 def _mass_is_that_of_rows(tests: PrefixTests) -> bool:

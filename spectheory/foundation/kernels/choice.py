@@ -33,10 +33,6 @@ SMALL_TABLE = 1 << 12
 """The largest table, in entries, that is kept on a device."""
 
 
-CACHE = 1 << 20
-"""Bytes of the second-level cache of a processor."""
-
-
 def on_host(array: Array) -> bool:
     """True if the host can read an entry without waiting for an accelerator, and torch does not compile."""
     return not is_torch_array(array) or (array.device.type == "cpu" and not compiling())
@@ -144,22 +140,9 @@ def draws_by_kernel(rows: Array, uniform: Array) -> bool:
     return fits and use_row_kernel((rows,), num_entries=prod(rows.shape) / DRAW_WORTH_A_LOOP)
 
 
-def sorts_by_loop(keys: Array) -> bool:
-    """True if ``use_row_kernel`` holds for a sort, which has a loop on the host only."""
-    return use_row_kernel((keys,), num_entries=prod(keys.shape) / SORT_WORTH_A_LOOP, on_device=False)
-
-
-def ranks_by_loop(target_rows: Array, draft_rows: Array) -> bool:
-    """True if ``use_row_kernel`` holds for classes of ratios, which have a loop on the host only."""
-    if target_rows.shape != draft_rows.shape:
-        return False
-    entries = prod(draft_rows.shape) / SORT_WORTH_A_LOOP
-    return use_row_kernel((target_rows, draft_rows), num_entries=entries, on_device=False)
-
-
-def exceeds_cache(rows: Array) -> bool:
-    """True for torch rows on the host of more than ``CACHE``: operators run faster on parts of them."""
-    return is_torch_array(rows) and on_host(rows) and rows.numel() * rows.itemsize > CACHE
+def sorts_by_loop(*rows: Array) -> bool:
+    """True if ``use_row_kernel`` holds for a sort or a ranking, which have loops on the host only."""
+    return use_row_kernel(rows, num_entries=prod(rows[0].shape) / SORT_WORTH_A_LOOP, on_device=False)
 
 
 def on_device_with_kernels(*given: Array) -> bool:

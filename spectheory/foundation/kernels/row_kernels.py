@@ -23,7 +23,7 @@ from torch import Tensor
 
 from spectheory.foundation.kernels.loops import compiled_loop
 from spectheory.foundation.kernels.places import refuse_unless, row_places
-from spectheory.foundation.kernels.stored_numbers import KINDS, STORED, bits_of, loop_of_kinds
+from spectheory.foundation.kernels.stored_numbers import KINDS, STORED, loop_of_kinds
 
 AT_ONCE = 1024
 """The number of entries that are summed in the precision of the rows, before the sum is added in float64."""
@@ -242,49 +242,48 @@ def _orders(
             orders[n * size + x] = order[x]
 
 
-@loop_of_kinds("(int64, int64[::1], int64, int64[::1], int64, uint32, uint16[::1], float64[::1], real[::1])")
+@loop_of_kinds("(int64, int64[::1], int64, int64[::1], int64, uint32, float32[::1], float64[::1], real[::1])")
 def _masses_up_to(
-    rows: Any, at: Any, others: Any, other_at: Any, size: int, cut: Any, classes: Any, sums: Any, out: Any
+    rows: Any, at: Any, others: Any, other_at: Any, size: int, cut: Any, ratios: Any, sums: Any, out: Any
 ) -> None:
     """Write to out(n size + x) the sum of others(other_at_n + y) over x and all y ranked below it.
 
     Rank is by rows/others in float32 without its last ``cut`` bits, then by place.
     """
+    bits, mask = ratios.view(np.uint32), np.uint32(len(sums) - 1)
     for n in range(len(at)):
         row, other = row_at(rows, at[n], size), row_at(others, other_at[n], size)
-        written, mask = out[n * size : (n + 1) * size], np.uint32(len(sums) - 1)
+        written = out[n * size : (n + 1) * size]
         for x in range(size):
-            classes[x] = (bits_of(np.float32(number(row[x]) / number(other[x]))) >> cut) & mask
+            ratios[x] = number(row[x]) / number(other[x])
         for c in range(len(sums)):
             sums[c] = 0.0
         for x in range(size):
-            sums[classes[x]] += number(other[x])
+            sums[(bits[x] >> cut) & mask] += number(other[x])
         below = 0.0
         for c in range(len(sums)):
             sums[c], below = below, below + sums[c]
         for x in range(size):
-            up_to = sums[classes[x]] + number(other[x])
-            sums[classes[x]] = written[x] = up_to
+            place = (bits[x] >> cut) & mask
+            sums[place] += number(other[x])
+            written[x] = sums[place]
 
 
 def mass_of_ratios_up_to(target_rows: Tensor, draft_rows: Tensor, kept_bits: int) -> Tensor:
     """Compute ``mass_ranked_up_to`` in the ranking by the first bits of p/q after the sign, in float32."""
-    refuse_unless(
-        target_rows.shape == draft_rows.shape, "rows of one shape", target_rows.shape, draft_rows.shape
-    )
-    kind, size = kind_of(draft_rows), draft_rows.shape[-1]
-    refuse_unless(kind_of(target_rows) == kind, "rows of one precision", target_rows.shape, draft_rows.shape)
-    out = draft_rows.new_empty(draft_rows.shape, dtype=torch.promote_types(draft_rows.dtype, torch.float32))
-    written, (at, beside) = out.numpy().ravel(), map(places_of, (target_rows, draft_rows))
+    kind, size, given = kind_of(draft_rows), draft_rows.shape[-1], (target_rows, draft_rows)
+    refuse_unless(target_rows.shape == draft_rows.shape, "rows of one shape", *(rows.shape for rows in given))
+    out = np.empty(draft_rows.shape, STORED[kind][1])
+    written, (at, beside) = out.ravel(), map(places_of, given)
 
     def portion(start: int, end: int) -> None:
-        room = np.empty(size, np.uint16), np.empty(1 << kept_bits)
-        found, cut = written[start * size : end * size], np.uint32(31 - kept_bits)
-        rows = (target_rows.data_ptr(), at[start:end], draft_rows.data_ptr(), beside[start:end])
-        _masses_up_to(kind)(*rows, size, cut, *room, found)
+        room = np.empty(size, np.float32), np.empty(1 << kept_bits)
+        rows = target_rows.data_ptr(), at[start:end], draft_rows.data_ptr(), beside[start:end]
+        found = written[start * size : end * size]
+        _masses_up_to(kind)(*rows, size, np.uint32(31 - kept_bits), *room, found)
 
     in_threads(portion, len(at), size * WORTH_OF_A_SORT)
-    return out.to(draft_rows.dtype)
+    return torch.from_numpy(out).to(draft_rows.dtype)
 
 
 def _sort(keys: Tensor) -> tuple[Tensor, Tensor]:

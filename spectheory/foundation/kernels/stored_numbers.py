@@ -31,14 +31,6 @@ def _of_bits(typing: Any, bits: Any) -> Any:
     )
 
 
-@intrinsic
-def bits_of(typing: Any, number: Any) -> Any:
-    """Return the 32 bits of a float32."""
-    return types.uint32(types.float32), lambda context, builder, signature, given: builder.bitcast(
-        given[0], ir.IntType(32)
-    )
-
-
 @compiled_loop(part_of_others=True)
 def _itself(entry: Any) -> Any:
     return entry

@@ -1,7 +1,6 @@
 """The most violated antichain constraints of greedy2026 Eq. 12, found without listing the antichains."""
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +9,7 @@ from spectheory.foundation.arrays import divide_or_zero, hit_probability, positi
 from spectheory.foundation.exact_numbers import plain_number
 from spectheory.foundation.validation import check_num_drafts
 from spectheory.optima.bounds.context_tree import Levels, check_levels, sum_over_children
-from spectheory.pairs.contexts import Context, count_nodes, numbered_contexts
+from spectheory.pairs.contexts import count_nodes
 from spectheory.pairs.pair import ModelPair
 
 ALONE = -1
@@ -86,13 +85,9 @@ def most_violated_antichain(
     hulls = _hulls(pair, masses)
     violations = _excess(hulls[0], num_drafts)[0]
     best = int(np.argmax(violations))
-    return plain_number(violations[best]), _sorted_contexts(pair, _members(pair, hulls, 0, 0, best))
-
-
-def _sorted_contexts(pair: ModelPair, members: Sequence[np.ndarray]) -> tuple[Context, ...]:
-    """Sort the contexts of an antichain, given by their numbers at depth 0, 1, .."""
-    levels = (numbered_contexts(numbers, depth, pair.vocab_size) for depth, numbers in enumerate(members))
-    return tuple(sorted(chain.from_iterable(levels)))
+    members = _members(pair, hulls, 0, 0, best)
+    contexts = [pair.context(depth, int(node)) for depth, nodes in enumerate(members) for node in nodes]
+    return plain_number(violations[best]), tuple(sorted(contexts))
 
 
 def violated_antichains(
@@ -133,7 +128,7 @@ def violated_antichains(
     return antichains
 
 
-def _one_draft_excess(pair: ModelPair, masses: Levels) -> tuple[Any, tuple[Context, ...]]:
+def _one_draft_excess(pair: ModelPair, masses: Levels) -> tuple[Any, tuple[tuple[int, ...], ...]]:
     """Compute ``most_violated_antichain`` for K = 1, where f(q) = q.
 
     From the leaves up we take a node or the best antichain below it.  If the excess is equal, we take the
@@ -147,11 +142,11 @@ def _one_draft_excess(pair: ModelPair, masses: Levels) -> tuple[Any, tuple[Conte
         taken.append(own > below)
         best = np.maximum(own, below)
     members, open_nodes = [], np.ones(1, dtype=bool)
-    for takes in reversed(taken):
-        members.append(np.flatnonzero(open_nodes & takes))
+    for depth, takes in enumerate(reversed(taken)):
+        members += [pair.context(depth, int(number)) for number in np.flatnonzero(open_nodes & takes)]
         # only nodes that are reached and not taken themselves are entered
         open_nodes = np.repeat(open_nodes & ~takes, pair.vocab_size)
-    return plain_number(best[0]), _sorted_contexts(pair, members)
+    return plain_number(best[0]), tuple(sorted(members))
 
 
 def _hulls(pair: ModelPair, masses: Levels) -> list[_Hulls]:

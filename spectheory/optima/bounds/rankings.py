@@ -71,7 +71,7 @@ def ranking_keys(ranking: Ranking, target_rows: Array, draft_rows: Array) -> Arr
 
 def mass_ranked_up_to(ranking: Ranking, target_rows: Array, draft_rows: Array) -> Array:
     """Compute for each token x the draft mass of x and of lower-ranked tokens, ties by token id.  [..., V]"""
-    if ranking is coarse_ratio_ranking and choice.ranks_by_loop(target_rows, draft_rows):
+    if ranking is coarse_ratio_ranking and choice.sorts_by_loop(target_rows, draft_rows):
         return choice.row_kernels().mass_of_ratios_up_to(target_rows, draft_rows, COARSE_BITS)
     _, order = sort(ranking_keys(ranking, target_rows, draft_rows))
     return put_along(namespace(draft_rows).cumulative_sum(take_along(draft_rows, order), axis=-1), order)

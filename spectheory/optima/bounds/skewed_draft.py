@@ -264,14 +264,6 @@ def skewed_draft_rows(
     if num_drafts == 1:
         return draft_rows
     xp = namespace(draft_rows)
-    if path.ndim > 1 + (root is not None) and choice.exceeds_cache(draft_rows):
-        skewed = xp.empty_like(draft_rows)
-        for n in range(len(path)):
-            share = None if first_draft_prob is None else first_draft_prob[n]
-            at_root = None if root is None else RankedPowers(root.below[n], root.powers[n])
-            rows = target_rows[n], draft_rows[n]
-            skewed[n] = skewed_draft_rows(path[n], *rows, num_drafts, ranking, share, at_root)
-        return skewed
     path_prob = ones_like(draft_rows[..., 0, 0])
     below_path = zeros_like(path_prob)
 

@@ -3,8 +3,6 @@
 from fractions import Fraction
 
 import numpy as np
-import pytest
-import torch
 
 from deep import first_is_quick
 from explicit_ranking import ExplicitRanking
@@ -13,8 +11,6 @@ from spectheory import instances
 from spectheory.exact.law import output_law
 from spectheory.foundation.arrays import Array
 from spectheory.foundation.exact_numbers import to_flint
-from spectheory.foundation.kernels import choice
-from spectheory.optima.bounds.rankings import coarse_ratio_ranking
 from spectheory.optima.bounds.skewed_draft import SkewedDraft
 from spectheory.pairs.contexts import prefix_numbers
 from spectheory.pairs.pair import ModelPair
@@ -69,19 +65,3 @@ def test_torch_agrees_with_numpy(group: str, device: str) -> None:
     case = [case for case in groups()[group] if case.num_drafts > 1][-1]
     for verifier in torch_verifiers(case.pair, case.num_drafts):
         assert_agrees_on(device, verifier, case.pair, case.num_drafts, str(verifier))
-
-
-@pytest.mark.parametrize("kind", [GreedyMultipath, MixedMultipath])
-def test_texts_that_exceed_the_cache_one_by_one(kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rows are those of all texts at once; the partner has the texts in another order."""
-    generator = torch.Generator().manual_seed(2)
-    target, draft = (torch.randn(3, 2, n, 600, generator=generator).softmax(-1) for n in (4, 3))
-    target[:, 1, 0], draft[:, 1, 0] = target[:, 0, 0], draft[:, 0, 0]
-    paths = torch.randint(600, (3, 2, 3), generator=generator)
-    verifier = kind(ranking=coarse_ratio_ranking)
-    whole = verifier.select(paths, target, draft)
-    monkeypatch.setattr(choice, "CACHE", 0)
-    for one, other in zip(verifier.select(paths, target, draft), whole, strict=True):
-        torch.testing.assert_close(one, other)
-    moved = verifier.select(paths.flip(0), target.flip(0), draft.flip(0))
-    assert not torch.allclose(moved.skewed_rows, whole.skewed_rows)
