@@ -147,7 +147,8 @@ class _Answers(TorchDraws):
     def __init__(self, tape: Tape, journal: Journal) -> None:
         super().__init__()
         self.tape, self.journal = tape, journal
-        self._state = torch.get_rng_state()
+        self._states = {_state_of_torch()}
+        """The states of the global generator that we have seen; a fork sets it back to one of them."""
         self.read: dict[Hashable, tuple[int, Any, Any]] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -170,7 +171,7 @@ class _Answers(TorchDraws):
             drawn: torch.Tensor = func(*args, **kwargs)
         except RuntimeError as error:
             raise UndefinedDrawError(f"torch.{name_of(func)}: {error}") from error
-        self._state = torch.get_rng_state()
+        self._states.add(_state_of_torch())
         return drawn
 
     def answer(self, func: Any, state: Hashable, drawn: torch.Tensor, given: dict[str, Any]) -> None:
@@ -194,11 +195,16 @@ class _Answers(TorchDraws):
 
     def check_state(self) -> None:
         """Refuse a run that has drawn from the global generator in a thread."""
-        is_same = torch.equal(torch.get_rng_state(), self._state)
-        if not is_same and torch.default_generator.initial_seed() == GLOBAL_SEED + self.tape.seed:
+        is_known = _state_of_torch() in self._states
+        if not is_known and torch.default_generator.initial_seed() == GLOBAL_SEED + self.tape.seed:
             raise HiddenRandomnessError(
                 "the sampler draws from torch's global generator where we do not see it"
             )
+
+
+def _state_of_torch() -> bytes:
+    """The state of torch's global generator."""
+    return torch.get_rng_state().numpy().tobytes()
 
 
 def _described(name: str, numbers: np.ndarray | None) -> str:
