@@ -62,7 +62,8 @@ class LanguageModelPair:
     Attributes:
         target_source, draft_source: sources of the models, or the models themselves.
         configs: configurations of target and draft.
-        tokenizer: the tokenizer of both models; None if prompts can be token ids only.
+        tokenizer: the tokenizer of both models; None if prompts can be token ids only.  That of the bundled
+            pair only encodes and decodes.
         device: device on which the models run.
         weights_dtype: dtype of the weights.
         vocab_size: V, the number of token ids that both models score.

