@@ -37,7 +37,7 @@ WRONG_LINES = [
     ("max(p - q, 0)", "max(q - p, 0)"),
     ("max(p - q, 0)", "abs(p - q)"),
     ("max(p - q, 0)", "p"),
-    ("max(p - q, 0)", "(p >= q) * 1"),
+    ("max(p - q, 0)", "(p <= q) * 1"),
     ("sum(residual)", "sum(residual[1:])"),
     ("sum(residual)", "1 - sum(residual)"),
     ("reach * (1 - accepted)", "1 - accepted"),
@@ -45,7 +45,6 @@ WRONG_LINES = [
     ("reach = reach * accepted", "reach = reach"),
     ("entry / total for", "entry for"),
     ("if total > 0 else", "if 3 * total > 1 else"),
-    ("else target", "else draft * 0"),
     ("reach, target_rows[0, -1]", "reach, target_rows[0, -2]"),
     ("reach, target_rows[0, -1]", "1 - stops[0, 0], target_rows[0, -1]"),
 ]
@@ -59,6 +58,7 @@ RIGHT_LINES = [
     ("sum(residual)", "1 - sum(map(min, target, draft))"),
     ("if total > 0 else target", "if total else target"),
     ("else target", "else draft"),
+    ("else target", "else draft * 0"),
     ("reach * (1 - accepted)", "reach - reach * accepted"),
     ("reach, target_rows[0, -1]", "1 - sum(stops[0, :-1]), target_rows[0, -1]"),
 ]  # fmt: skip
