@@ -169,7 +169,7 @@ class Learner(Generic[T]):
         if run.label != last.label:  # the hybrid uses numbers that neither has used
             units = _units(node, first, last, run)
             run = self.at(moved())
-        if run.label == first.label:
+        if run.label == first.label or not units:
             raise NotHandedError("its answer changes where no random number that it uses does")
         place, one, other = self._changing([unit for _, unit in units], one, (moved(), run))
         name, unit = units[place]

@@ -19,7 +19,7 @@ from audit_support import assert_drawn_from, law
 from deep import first_is_quick
 from spectheory import ModelPair, audit
 from spectheory.auditing.following.intercept import Journal
-from spectheory.auditing.tape.decisions import NotEnumerableError
+from spectheory.auditing.tape.decisions import HiddenRandomnessError, NotEnumerableError
 from spectheory.auditing.tape.races import UndefinedDrawError
 from spectheory.foundation.errors import InvalidInputError
 
@@ -123,6 +123,24 @@ def test_hidden_randomness_is_not_followed(number: Callable[[], float]) -> None:
     assert (found.verdict, found.basis) == ("undecided", "drawn")
     assert re.search("randomness that is not replaced|where we do not see it", found.ways[0])
     assert audit(verify(lambda: random.random()), PAIRS, drafts=1).basis == "followed"
+
+
+def test_a_state_that_is_restored_is_no_hidden_draw() -> None:
+    """Also where the fork has another seed.  The partner draws in a thread afterwards."""
+
+    def forks(after: Callable[[], Any] = lambda: None) -> tuple[bool, bool]:
+        first = bool(torch.rand(()) < 0.5)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(7)
+            torch.rand(())
+        after()
+        return first, bool(torch.rand(()) < 0.25)
+
+    journal = Journal()
+    assert law(forks, journal)[True, True] == Fraction(1, 8)
+    assert journal.findings == set()
+    with pytest.raises(HiddenRandomnessError, match="where we do not see it"):
+        law(lambda: forks(in_a_thread))
 
 
 def swallows() -> int:

@@ -5,6 +5,7 @@
 import math
 import random
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from spectheory.auditing.probing.claim import (
     risk_of_stage,
     wrong_at_most,
 )
-from spectheory.auditing.probing.learning import BudgetSpentError
+from spectheory.auditing.probing.learning import ASKED_TWICE, BudgetSpentError
 
 WEIGHTS = [0.125, 0.625, 0.25]
 MADE = np.random.default_rng(0)
@@ -124,6 +125,13 @@ def test_what_is_no_function_of_the_numbers_is_refused(function: Callable[[int],
     """A generator made before the call, the seed, the system; the partners are those of ``EXACT``."""
     with pytest.raises(NotHandedError, match="called twice with the same random numbers"):
         probed(function)
+
+
+def test_an_answer_that_changes_late_and_uses_no_number_is_refused() -> None:
+    """After the points that are asked twice."""
+    calls = count()
+    with pytest.raises(NotHandedError, match="changes where no random number"):
+        probed(lambda _: next(calls) > 2 * ASKED_TWICE)
 
 
 def test_a_shared_number_is_outside_of_the_trees_and_the_bound_says_so() -> None:
