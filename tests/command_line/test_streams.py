@@ -35,7 +35,14 @@ COMMANDS = {
     f"{AUDIT} not_followed_here:sampler --csv": 4,
     "--help": 0,
 }
-NOT_FOLLOWED = "import torch\ndef sampler(*_):\n    return [int(torch.randn(1) < 0)]\n"
+NOT_FOLLOWED = """
+import random
+kept = random.Random()
+def sampler(paths, target_rows, draft_rows, generator):
+    row = target_rows[0, 0].tolist()
+    return kept.choices(range(len(row)), row)
+"""
+"""Lossless, but drawn, since its generator was made before."""
 
 
 class Pipe(io.RawIOBase):

@@ -110,7 +110,7 @@ def intercepted(tape: Tape, journal: Journal) -> Iterator[None]:
                 journal.findings.add(("contract", "it gives torch's global generator a seed"))
         except NotEnumerableError as error:
             tape.numbers.clear()  # the run is not made again, and Triton's interpreter keeps its tape
-            raise type(error)(f"{error}{users_line(error)}") from error
+            raise type(error)(f"{error}{_place(error)}") from error
         finally:
             made_ordinary()
             names.begin()
@@ -139,6 +139,16 @@ def _states() -> list[Any]:
     """The states of the global generators of Python and numpy."""
     _, keys, *rest = np.random.get_state()  # noqa: NPY002
     return [random.getstate(), np.asarray(keys).tobytes(), rest]
+
+
+def _place(error: BaseException | None) -> str:
+    """The user's line in the traceback of an error, or of what it is raised from, as below TorchScript."""
+    while error is not None:
+        place = users_line(error)
+        if place:
+            return place
+        error = error.__cause__
+    return ""
 
 
 class _Answers(TorchDraws):

@@ -49,7 +49,7 @@ def unswallowed() -> Iterator[None]:
         yield
     except Exception as error:
         if refusals and not isinstance(error, NotEnumerableError):
-            raise refusals[0] from None
+            raise refusals[0] from error
         raise
     finally:
         _LISTENING.remove(refusals)
