@@ -29,7 +29,7 @@ Packed = dict[int, int]
 """``Factor.packed_terms`` of a polynomial."""
 Products = dict[tuple[int, ...], Packed]
 """Conditions in ascending order -> the product of their polynomials, turned to be at least 0."""
-MOST_COLUMNS, MOST_ROW_PRODUCTS = 4000, 300
+MOST_COLUMNS, MOST_ROW_PRODUCTS = 9000, 300
 """Larger programs cost more than the regions that they close."""
 LARGEST = 10**300
 """Of the coefficients, for a program in floats."""

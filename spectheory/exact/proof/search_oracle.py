@@ -38,7 +38,7 @@ for which equalities are solved; other numbers are degrees of products."""
 WAITING = NEW_POINT, REDUCED, 3
 """For a region that waits.  For those of ``otm``, two thirds of the lemmas have degree 3, none has a smaller
 one, and degree 4 costs more than the walk."""
-FAILS = NEW_POINT, REDUCED, ROWS, 2, 3, 4
+FAILS = NEW_POINT, REDUCED, ROWS, 2, 3, 4, 5, 6
 """For a region on which a condition fails."""
 BY_EFFORT = (LINEAR, NEW_POINT, ROWS), (LINEAR,), (ROWS,), FAILS
 """For a part of a split, and for one in which a sign is strict where a condition fails, by effort."""
