@@ -121,7 +121,7 @@ def follow_in_a_row(
             groups.append((texts, runs))
             left -= len(runs)
             sampler.journal.pairs_of_calls += len(runs) if number > 1 or len(most) == 1 else 0
-        if number < 3 and len(groups) < len(order):
+        if len(groups) < len(order) and (number < 3 or not groups):
             missed = f"not after {len(order) - len(groups)} of {len(order)} texts, " if number > 1 else ""
             return f"{missed}more than {most[number - 1]} runs"
         histories = defaultdict(list)
