@@ -37,6 +37,9 @@ STAND_INS = re.compile(r"\b(LookUpModel|Row|Request)\b")
 """Our classes of objects that a sampler gets, as Python's error texts name them."""
 REPEATED = 8
 """We make the first of every 8 runs twice."""
+WITHOUT_DECISION = 8
+"""We make a run without a decision that often again: all that it draws may be hidden, as fair coins are that
+agree with probability 2^-8."""
 
 
 class TimeIsUpError(NotEnumerableError):
@@ -96,7 +99,10 @@ class Runs:
             result, error = self._outcome(once, tape, nothing)
             self.journal.runs += 1
             if tape.is_watched or error is not None:
-                self._must_repeat(once, tape, (nothing, result), error)
+                self.journal.repeated += 1
+                for attempt in range(1 if tape.made else WITHOUT_DECISION):
+                    again = self.journal.repeated + attempt
+                    self._must_repeat(once, tape, (nothing, result), error, again)
             return result, tape.is_approximate
 
         law: dict[T, Fraction] = defaultdict(Fraction)
@@ -133,7 +139,12 @@ class Runs:
             return nothing, error
 
     def _must_repeat(
-        self, once: Callable[[Any], T], tape: Tape, results: tuple[T, T], error: Exception | None
+        self,
+        once: Callable[[Any], T],
+        tape: Tape,
+        results: tuple[T, T],
+        error: Exception | None,
+        number: int,
     ) -> None:
         """Make a run again with ordinary numbers and another seed, and check that it has the same result.
 
@@ -145,14 +156,14 @@ class Runs:
             tape: the tape of the run.
             results: the result of a run that fails, and the result of this run.
             error: the error, if this run failed.
+            number: of the seed.
 
         Raises:
             NotEnumerableError: the run fails, but not, or not for sure, with ordinary numbers.
             HiddenRandomnessError: the result differs.
         """
         nothing, result = results
-        self.journal.repeated += 1
-        seed = self.seed + self.journal.repeated * OTHER_SEED
+        seed = self.seed + number * OTHER_SEED
         fails = isinstance(error, InvalidOutcomeError)
         try:
             again = Tape((), again=ordinary_numbers(tape, seed), seed=seed, is_watched=False)

@@ -113,7 +113,7 @@ def proved_shapes(verifier: Verifier) -> list[str]:
     Example:
         >>> from spectheory import verifiers
         >>> proved_shapes(verifiers["mixed_multipath"])
-        ['V=2 L=1 K=2', 'V=2 L=1 K=3']
+        ['V=2 L=1 K=2', 'V=2 L=1 K=3', 'V=3 L=1 K=2']
     """
     if isinstance(verifier, UserVerifier):
         return []
