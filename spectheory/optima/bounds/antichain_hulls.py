@@ -177,7 +177,7 @@ def _with_nodes(merged: _Hulls, draft_probs: np.ndarray, masses: np.ndarray) -> 
     q, x = merged.vertices()
     added = np.flatnonzero(masses > x[:, -1])
     dq, dx = draft_probs[added, None] - q[added], masses[added, None] - x[added]
-    steeper = merged.width[added] * dx[:, 1:] < dq[:, 1:]
+    steeper = (merged.dx[added] > 0) & (merged.width[added] * dx[:, 1:] < dq[:, 1:])
     kept = (steeper * np.arange(1, q.shape[1])).max(axis=1)
     last = np.arange(len(added)), kept
     parts = [np.hstack([part, part[:, :1] * 0]) for part in (merged.dq, merged.dx, merged.child)]

@@ -34,6 +34,14 @@ def test_separation_against_enumeration(vocab_size: int, draft_length: int, num_
     assert_separates(pair, [2 * level for level in feasible], num_drafts, members)
 
 
+def test_a_node_beyond_a_child_without_mass() -> None:
+    """The line to the root's point is flatter than all steps; the second child has none."""
+    pair = ModelPair.context_free_pair(["1/2", "1/2"], ["1/100", "99/100"], 1)
+    masses = [np.array([Fraction(3, 2)]), np.array([Fraction(1), Fraction(0)])]
+    assert most_violated_antichain(pair, masses, 100) == (Fraction(1, 2), ((),))
+    assert_separates(pair, masses, 100, antichains(2, 1))
+
+
 def assert_separates(pair: ModelPair, masses: list[np.ndarray], num_drafts: int, members: np.ndarray) -> None:
     depths = range(pair.draft_length + 1)
     mass = np.concatenate(masses)
