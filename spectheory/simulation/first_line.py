@@ -74,7 +74,7 @@ def of_models(pair: LanguageModelPair) -> dict[str, Any]:
         "device_type": pair.device.type,
         "weights": str(weights).removeprefix("torch."),
         "probabilities": str(pair.probs_dtype).removeprefix("torch."),
-        "temperature": pair.temperature,
+        "tempered": pair.temperature,
     }
 
 

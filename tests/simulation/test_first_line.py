@@ -75,6 +75,7 @@ def test_another_model_in_the_same_folder(
     ("changes", "words"),
     [
         ({"seed": 5}, r"seed \(4 there, 5 here\)"),
+        ({"options": SamplingOptions(temperature=0.5)}, "temperature"),
         ({"samples": 4}, "samples_per_prompt"),
         ({"drafts": 3}, "num_drafts"),
         ({"draft_length": 2}, "draft_length"),
@@ -82,7 +83,6 @@ def test_another_model_in_the_same_folder(
         ({"confidence": 0.5}, "confidence"),
         ({"tolerance": 1e-6}, "tolerance"),
         ({"options": SamplingOptions(top_k=7)}, "top_k"),
-        ({"options": SamplingOptions(temperature=0.5)}, "temperature"),
         ({"restriction": Restriction([1, 2, 3])}, "restriction"),
         ({"max_prompt_tokens": 1}, "max_prompt_tokens"),
         ({"threads": 2}, r"threads \(None there, 2 here\)"),
