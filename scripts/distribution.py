@@ -32,14 +32,16 @@ THEORY = [
     "spectheory prove --check token.proof",
     "python readme.py",
 ]
+AUDIT = f"spectheory audit transformers --adapters {ROOT / 'audits'} --vocab 2 --draft-length 1"
+"""A wheel has no adapters."""
 COMMANDS = {
     "": THEORY,
     "models": [
         "spectheory simulate --max-new-tokens 0 -l 2 -k 1 --samples 2",
-        "spectheory audit transformers --vocab 2 --draft-length 1",
+        AUDIT,
     ],
-    "audit": ["python -c 'import triton'", "spectheory audit transformers --vocab 2 --draft-length 1"],
-    "notebooks": ["jupyter execute notebooks/0[1-578]*.ipynb notebooks/10*.ipynb"],
+    "audit": ["python -c 'import triton'", AUDIT],
+    "notebooks": ["jupyter execute notebooks/0[1-69]*.ipynb notebooks/1[023]*.ipynb"],
     "figures": ["python -c 'import matplotlib, networkx'", "spectheory models list"],
     "gguf": ["python -c 'import gguf, accelerate'", "spectheory models list"],
     "cluster": ["python -c 'import distributed'", "spectheory models list"],

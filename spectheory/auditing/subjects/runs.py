@@ -170,7 +170,7 @@ class Runs:
             other, failure = self._outcome(once, again, nothing)
             causes = [None if each is None else type(each.__cause__) for each in (error, failure)]
             is_alike = (other, type(failure)) == (result, type(error)) and causes[0] == causes[1]
-        except NotEnumerableError:  # the numbers are no others, or the run takes another course with them
+        except NotEnumerableError:  # there are no other numbers, or with them the run branches in another way
             again = Tape(tape.made, box_bits=self.box_bits, seed=seed)
             other = result if fails else self.valid(once, again, nothing)
             is_alike = not fails and (other, again.made) == (result, tape.made)

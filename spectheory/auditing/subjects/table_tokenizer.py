@@ -113,7 +113,7 @@ class TableTokenizer:
 
 
 def tokens_of(text: str) -> list[int]:
-    """The tokens of a text; of what is no letter of a token, a number that is none."""
+    """The tokens of a text.  A character that stands for no token becomes -1."""
     return [
         ascii_lowercase.find(letter) if letter < chr(_BEYOND) else ord(letter) - _BEYOND for letter in text
     ]

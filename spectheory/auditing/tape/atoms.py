@@ -116,7 +116,7 @@ class Source(Interval):
 
     @property
     def is_spent(self) -> bool:
-        """Whether the number is no longer uniform on its atoms, because it has run in a race."""
+        """Whether a race has conditioned the number, so that it is no longer uniform on its atoms."""
         return self.logarithm is not None and self.logarithm.is_used and not self.is_narrowed
 
     @property

@@ -32,7 +32,7 @@ def statement_of(name: str, verifier: Verifier, process: DraftProcess, draft_len
     """The statement of a name about a verifier.
 
     Raises:
-        UnknownNameError: there is no such statement, or no such other verifier.
+        UnknownNameError: the name is no statement, or names an unknown verifier to compare with.
         InvalidInputError: it does not speak of these drafts, or no proof speaks of this verifier.
     """
     kind, _, other = name.partition(":")
@@ -48,8 +48,8 @@ def statement_of(name: str, verifier: Verifier, process: DraftProcess, draft_len
         bound = one.bind(drafts)
         if isinstance(bound, UserVerifier) and bound.has_own_bind:
             raise InvalidInputError(
-                f"verifier {bound.name!r} has a bind of its own, which may return another one for some "
-                "pairs, and a proof speaks of all pairs; prove the verifier that it returns"
+                f"verifier {bound.name!r} has its own bind, which may return different verifiers for "
+                "different pairs, and a proof speaks of all pairs; prove the verifier that it returns"
             )
         subjects.append(Subject(one, drafts, bound))
     return KINDS[kind](name, subjects)

@@ -79,7 +79,7 @@ def test_log_probabilities_are_those_of_the_processed_row() -> None:
 
 
 def test_a_sampler_of_rows_returns_pairs() -> None:
-    """Of tokens and their log-probabilities; two tokens in a tuple are no pair."""
+    """A pair holds tokens and their log-probabilities; a tuple of two tokens is not taken for one."""
 
     def returns(answer: Any) -> Shipped:
         return Shipped(lambda rows, generator: [answer] * len(rows), "batch", "sampler")

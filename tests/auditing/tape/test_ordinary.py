@@ -4,6 +4,7 @@ import random
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import torch
 from audits.specimens.rounds import speculative_round
 from deep import first_is_quick
 from spectheory import ModelPair, audit
+from spectheory.auditing.subjects import runs
 from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED
 
 PAIR = ModelPair.context_free_pair(["1/2", "1/4", "1/4"], ["1/4", "1/4", "1/2"], 1)
@@ -150,3 +152,18 @@ def test_a_failure_on_stand_ins_alone_decides_nothing() -> None:
     found = audit(only_tensors, {"pair": PAIR}, drafts=1)
     assert (found.verdict, found.basis) == (LOSSLESS, "probed")
     assert "the same run with ordinary numbers does not fail like this" in found.ways[0]
+
+
+def test_a_run_without_a_decision_is_made_again_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It answers otherwise from its fourth, seventh or tenth call on.  Made again once, it seems lossless."""
+    pair = {"certain": ModelPair.context_free_pair(["1", "0"], ["1", "0"], 1)}
+
+    def changing(alike: int) -> Callable[..., list[int]]:
+        calls = count()
+        return lambda *_: [0, 0] if next(calls) < alike else [1]
+
+    for alike in (3, 6, 9):
+        found = audit(changing(alike), pair, drafts=1)
+        assert (found.verdict, found.basis) == ("not lossless", "probed")
+    monkeypatch.setattr(runs, "WITHOUT_DECISION", 1)
+    assert [audit(changing(alike), pair, drafts=1).verdict for alike in (3, 6, 9)] == ["lossless"] * 3

@@ -129,7 +129,7 @@ class ChosenForAPair(type(verifiers["token"])):  # type: ignore[misc]
 
 
 def test_a_verifier_that_is_chosen_for_a_pair_is_not_proved() -> None:
-    with pytest.raises(InvalidInputError, match="a bind of its own, which may return another one"):
+    with pytest.raises(InvalidInputError, match="its own bind, which may return different verifiers"):
         prove(ChosenForAPair(), 2, 1)
 
 
