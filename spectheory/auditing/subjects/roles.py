@@ -95,14 +95,18 @@ def arguments(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[s
 
 
 def roles_of(function: Callable[..., Any]) -> str:
-    """The names of the parameters whose roles matter, with their roles.
+    """The names of the parameters whose roles matter, with their roles where these have another name.
 
     Example:
         >>> roles_of(lambda prefix, approx_model, target_model, gamma, verbose=False: [])
         'prefix as prompt, approx_model as draft, target_model as target, gamma as draft length'
     """
-    names = inspect.signature(function).parameters
-    return ", ".join(f"{name} as {ROLES[name]}" for name in names if ROLES.get(name, "no") not in _CONSTANTS)
+    roles = {name: ROLES.get(name, "no") for name in inspect.signature(function).parameters}
+    return ", ".join(
+        name if name == role else f"{name} as {role}"
+        for name, role in roles.items()
+        if role not in _CONSTANTS
+    )
 
 
 def _sampling_sibling(default: Any) -> Any:

@@ -224,6 +224,8 @@ class AuditCertificate(Result):
         return self.basis
 
     def judgement(self) -> tuple[str, str]:
+        if self.verdict == UNDECIDED and not self.cases:  # a basis would say that something was seen
+            return self.verdict, f"{self.sampler}, no case was judged"
         words = f"{self.verdict} ({self.basis_text})"
         return words, f"{self.sampler} on {count_text(len(self.cases), 'case')}"
 
@@ -256,6 +258,8 @@ class AuditCertificate(Result):
 
     def scope_text(self) -> str:
         """The scope of the verdict in one line.  ``--verbose`` prints the details."""
+        if not self.cases:
+            return "no case"
         parts = [
             f"{count_text(len(self.cases), 'case')}, (V, L, K) = {self.scope.shapes_text()}",
             self.scope.processes_text(),
@@ -274,8 +278,8 @@ class AuditCertificate(Result):
             "looked_at": self.scope_text(),
             **self.scope.shown(),
             "batches": self.batches_text(),
-            "total_variation": self.total_variation,
-            "forbidden": self.forbidden,
+            "total_variation": self.total_variation if self.cases else None,
+            "forbidden": self.forbidden if self.cases else None,
             "boundary": self.boundary,
             "because": next(iter(self.reasons), self.relaxation),
             "in_words": None if found is None else found.in_words(),

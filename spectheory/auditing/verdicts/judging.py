@@ -56,7 +56,7 @@ class Findings:
             why = (
                 str(self.refused[0]) if self.refused else _open(max(unknown, key=lambda case: case.undecided))
             )
-            return UNDECIDED, [*self.ways, why]
+            return UNDECIDED, [*(way for way in self.ways if why not in way), why]
         if not self.cases:
             return UNDECIDED, ["; ".join(("no pair was asked about", *self.not_asked))]
         return LOSSLESS if self.sampler.relaxation is None else RELAXATION, []

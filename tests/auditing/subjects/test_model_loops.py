@@ -75,7 +75,14 @@ def test_a_text_without_the_prompt_is_a_finding() -> None:
 def test_a_missing_method_of_a_model_is_undecided_and_named() -> None:
     found = audit(_loop(with_unknown_method, form=None), SMALLEST)
     assert found.verdict == UNDECIDED
-    assert "'graph_verify'" in str(found.reasons)
+    (reason,) = found.reasons
+    assert "'graph_verify'" in reason
+    # Nothing was seen: no basis, no distance.  The partner has both.
+    assert found.judgement() == (UNDECIDED, "loop, no case was judged")
+    assert (found.scope_text(), found.shown()["total_variation"]) == ("no case", None)
+    right = audit(_loop(LOOP_SPECIMENS["argmax_bonus"][2]), SMALLEST)
+    assert right.judgement()[0] == "lossless (followed)"
+    assert right.shown()["total_variation"] == 0
 
 
 def test_a_parameter_without_a_known_name_is_undecided_and_named() -> None:
