@@ -23,7 +23,7 @@ import torch
 
 from spectheory import audit, defects, instances, output_law, verifiers
 from spectheory.auditing.rounds.battery import random_dyadic
-from spectheory.auditing.subjects.loop_forms import KNOWN_FORM
+from spectheory.auditing.subjects.loop_forms import LoopForm
 from spectheory.auditing.subjects.model_loops import ModelLoop
 from spectheory.auditing.subjects.programs import Program
 from spectheory.auditing.subjects.shipped import Shipped
@@ -243,7 +243,7 @@ def subjects_of(
     verified = Verified(verifier, pair, num_drafts)
     step = Verified(verifier, None, num_drafts)  # the texts of a loop leave the pair's tree
     loop = ModelLoop(loop_style(step, num_drafts), "loop")
-    loop._form = KNOWN_FORM._replace(draft_length=pair.draft_length)
+    loop._form = LoopForm("[1, T]", "answer", False, "tuple", 1.0, pair.draft_length, 0, 0)
     called = {"signature": "sampler", "drafts": num_drafts}
     subjects: dict[str, tuple[Any, dict[str, Any]]] = {
         "torch": (torch_style(verified), called),

@@ -255,9 +255,3 @@ def test_offsets_of_a_large_vocabulary_are_outside_the_scope() -> None:
     assert found.verdict in LOSSLESS
     assert found.scope.shapes == ((3, 2, 1),)
     assert max(pair.vocab_size for pair in audit_pairs().values()) == 4
-
-
-def test_a_sampler_that_is_never_greedy_has_no_ties() -> None:
-    """The partner: of a sampler of one path the scope does not speak of them."""
-    found = audit(partial(reports.next_row, right=True), ONE, drafts=1)
-    assert not any("ties" in words for words in found.probes)

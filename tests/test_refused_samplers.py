@@ -1,7 +1,4 @@
-"""Honest samplers that were refused or blamed: each is lossless, and a wrong partner beside it is found.
-
-This module calls ``float`` and does nothing else with it, so that an audit follows ``float`` here.
-"""
+"""Honest samplers that were refused or blamed: each is lossless, and a wrong partner beside it is found."""
 
 import hashlib
 import random

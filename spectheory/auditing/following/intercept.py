@@ -64,7 +64,7 @@ class Journal:
         raised: the reasons in ``undefined`` that are exceptions of the sampler.
         reads: the fields of requests that not every sampler knows, and that this one reads.
         refused: kinds of inputs that the sampler refuses, in words.
-        runs, repeated: the number of runs, and the number of runs that we made twice.
+        runs, repeated: the number of runs, and the number of runs that we made again.
         pairs_of_calls: the number of runs of two consecutive calls.
     """
 

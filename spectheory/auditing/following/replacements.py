@@ -58,8 +58,8 @@ def only_one_at_a_time() -> Iterator[None]:
 def not_compiled() -> Iterator[None]:
     """Inside this context torch compiles nothing: it calls compiled functions as they were written."""
 
-    def unchanged(function: Any = None, **options: Any) -> Any:
-        return function if function is not None else unchanged
+    def unchanged(model: Any = None, **options: Any) -> Any:  # torch's name of the first parameter
+        return model if model is not None else unchanged
 
     with ExitStack() as stack:
         stack.enter_context(replaced([(torch, "compile", unchanged)]))

@@ -150,15 +150,17 @@ class HandedGenerator(np.random.Generator):
         super().__init__(bits)  # type: ignore[arg-type]
         self._bits = bits
 
-    def random(self, size: Any = None, *_: Any, **__: Any) -> Any:
-        return self._rows(size, _UNIFORM, lambda value: value / ONE)
+    def random(self, size: Any = None, dtype: Any = float, out: Any = None) -> Any:
+        return self._rows(size, _UNIFORM, lambda value: value / ONE, out)
 
-    def standard_exponential(self, size: Any = None, *_: Any, **__: Any) -> Any:
-        return self._rows(size, Use("exponential"), exponential)
+    def standard_exponential(
+        self, size: Any = None, dtype: Any = float, method: str = "zig", out: Any = None
+    ) -> Any:
+        return self._rows(size, Use("exponential"), exponential, out)
 
-    def standard_normal(self, size: Any = None, *_: Any, **__: Any) -> Any:
+    def standard_normal(self, size: Any = None, dtype: Any = float, out: Any = None) -> Any:
         """Normal numbers.  numpy's own method would keep every second number for a later call."""
-        return self._rows(size, _UNIFORM, normal)
+        return self._rows(size, _UNIFORM, normal, out)
 
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
         return low + np.subtract(high, low) * self.random(_size_for(size, low, high))
@@ -172,8 +174,11 @@ class HandedGenerator(np.random.Generator):
     def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
         return loc - scale * np.log(self.standard_exponential(_size_for(size, loc, scale)))
 
-    def _rows(self, size: Any, use: Use, made: Callable[[int], float]) -> Any:
-        """Numbers in an array of the given size, whose last axis is a row."""
+    def _rows(self, size: Any, use: Use, made: Callable[[int], float], out: Any = None) -> Any:
+        """Numbers in an array of the given size, whose last axis is a row; or in ``out``."""
+        if out is not None:
+            out[...] = self._rows(out.shape, use, made)
+            return out
         shape = () if size is None else (size,) if isinstance(size, (int, np.integer)) else tuple(size)
         width = shape[-1] if shape else 1
         uses = [use._replace(row=place // width) for place in range(math.prod(shape))]

@@ -232,6 +232,7 @@ class DraftingRound(Shipped):
                 f"{self.words} drafted {count_text(len(path), 'token')} and was asked for "
                 f"{pair.draft_length}; choose the pairs with --draft-length, or draft as many as asked"
             )
+        rows = reported
         try:
             rows = torch.as_tensor(reported)
             is_valid = rows.shape == shape and not rows.is_complex() and bool(rows.isfinite().all())
@@ -240,7 +241,7 @@ class DraftingRound(Shipped):
         if not is_valid:
             raise InvalidOutcomeError(
                 f"{self.words} reports draft probabilities that are not finite real numbers of shape "
-                f"{shape}: {type(reported).__name__} {tuple(getattr(reported, 'shape', ()))}"
+                f"{shape}: {type(reported).__name__} {tuple(getattr(rows, 'shape', ()))}"
             )
         self.credited_path(np.array([path]), output, pair.vocab_size)
         return Played(path, tuple(tuple(map(exact_number, row)) for row in rows.double().tolist()), output)

@@ -44,8 +44,8 @@ class LoopForm(NamedTuple):
 
     @property
     def of_one_law(self) -> "LoopForm":
-        """The form without what concerns lengths and numbers of tokens only."""
-        return self._replace(extra=0, shift=0)
+        """The form without the number of tokens that are asked for."""
+        return self._replace(extra=0)
 
     @property
     def words(self) -> str:
@@ -74,8 +74,6 @@ def all_forms(draft_length: int) -> Iterator[list[LoopForm]]:
         ]
 
 
-KNOWN_FORM = LoopForm("[1, T]", "answer", False, "tuple", 1.0, 2, 0, 0)
-"""The most frequent form."""
 PROMPTS: dict[str, Callable[[list[int]], Any]] = {
     "[1, T]": lambda tokens: torch.tensor([tokens]),
     "list": list,

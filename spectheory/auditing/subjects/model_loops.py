@@ -86,7 +86,7 @@ class ModelLoop(DraftingRound):
         self.why_not: dict[str, int] = {}
         """The reasons why forms fail, in words, and how many texts models were asked about before."""
         self._withdrawn: dict[LoopForm, str] = {}
-        """Forms whose controls failed, without what does not change the law; and what they drew, in words."""
+        """Forms whose controls failed, as ``of_one_law``, and what they drew, in words."""
         self._models: tuple[TableModel, ...] = ()
 
     @property

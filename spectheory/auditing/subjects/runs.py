@@ -33,10 +33,10 @@ SEEDS = (
     f"the generator that is handed over: {SEED}, and multiples of {OTHER_SEED} more where a run is repeated",
 )
 HIDDEN = "the sampler uses randomness that is not replaced, or keeps state between calls"
-STAND_INS = re.compile(r"\b(LookUpModel|Row|Request)\b")
+STAND_INS = re.compile(r"\b(LookUpModel|TableModel|TableTokenizer|Row|Request)\b")
 """Our classes of objects that a sampler gets, as Python's error texts name them."""
 REPEATED = 8
-"""We make the first of every 8 runs twice."""
+"""We make the first of every 8 runs again."""
 WITHOUT_DECISION = 8
 """We make a run without a decision that often again: all that it draws may be hidden, as fair coins are that
 agree with probability 2^-8."""
@@ -195,7 +195,7 @@ def _check_stand_ins(error: InvalidOutcomeError) -> None:
     lacks = type(owner).__module__.startswith("spectheory.") and not isinstance(owner, torch.Tensor)
     if lacks or (isinstance(cause, TypeError) and STAND_INS.search(str(cause))):
         raise NotEnumerableError(
-            f"{error}; models and requests are stand-ins that have what the page says only"
+            f"{error}; models, tokenizers and requests are stand-ins that have only what the page says"
         )
     if isinstance(cause, OSError):
         raise NotEnumerableError(f"{error}; files, networks and processes are not the sampler's") from error

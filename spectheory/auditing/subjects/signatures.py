@@ -70,8 +70,9 @@ class Call:
         """Note a finding for each argument that the sampler has changed in place, also in a later call."""
         with quietly():
             for name, tensor, copy in self._lent:
+                form, of_copy = ((each.dtype, each.shape) for each in (tensor, copy))
                 # Bytes, because NaN does not equal itself.
-                if tensor.dtype != copy.dtype or tensor.numpy().tobytes() != copy.numpy().tobytes():
+                if form != of_copy or tensor.numpy().tobytes() != copy.numpy().tobytes():
                     self.journal.findings.add(("contract", f"its argument {name} is changed in place"))
 
 
@@ -104,7 +105,9 @@ class Drafts(NamedTuple):
 
 
 def _drafts_itself(function: Callable[..., Any], call: Call, drafts: Drafts) -> list[int]:
-    raise InvalidInputError("a round drafts its own paths, and is not called with others")
+    raise InvalidInputError(
+        "this signature is not called with given drafts; as_shipped makes a subject of it"
+    )
 
 
 class Signature(NamedTuple):

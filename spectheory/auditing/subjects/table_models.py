@@ -18,11 +18,10 @@ from spectheory.auditing.subjects.loop_forms import PROMPT, LoopForm
 from spectheory.auditing.subjects.roles import UNREACHED
 from spectheory.auditing.subjects.table_tokenizer import tokens_of
 
-_WITHOUT_EFFECT = {
-    *("attention_mask", "pad_token_id", "eos_token_id", "use_cache"),
-    *("output_scores", "output_logits", "num_return_sequences"),
-}
+_WITHOUT_EFFECT = {"attention_mask", "pad_token_id", "use_cache", "output_scores", "output_logits"}
 """Options of ``generate`` that leave the law of one text as it is."""
+_ONLY = {"num_return_sequences": (1,), "eos_token_id": (None, UNREACHED)}
+"""Other options of ``generate``, and the values with which they leave it as it is."""
 
 
 class Answer(tuple[Any, ...]):
@@ -142,7 +141,7 @@ class TableModel(torch.nn.Module):
     def generate(
         self,
         input_ids: torch.Tensor,
-        max_new_tokens: int,
+        max_new_tokens: int | None = None,
         do_sample: bool = False,
         return_dict_in_generate: bool = False,
         **others: Any,
@@ -150,18 +149,22 @@ class TableModel(torch.nn.Module):
         """Continue one text as transformers' ``generate`` does: with the likeliest tokens, or drawn ones.
 
         Raises:
-            AttributeError: it is called with another option that changes what is drawn.
+            AttributeError: it is called without ``max_new_tokens``, or with an option that changes what is
+                drawn.
         """
-        for name in others.keys() - _WITHOUT_EFFECT:
+        changing = {name for name, value in others.items() if value not in _ONLY.get(name, ())}
+        for name in [*sorted(changing - _WITHOUT_EFFECT), *["max_length"] * (max_new_tokens is None)]:
             raise AttributeError(
                 f"the stand-in for a model has no option {name!r} of generate", name=name, obj=self
             )
         text, scores = input_ids, []
-        for _ in range(max_new_tokens):
+        for _ in range(max_new_tokens or 0):
             scores.append(self(text).logits[:, -1])
             drawn = torch.multinomial(torch.softmax(scores[-1], -1), 1) if do_sample else None
             text = torch.cat([text, scores[-1].argmax(-1, keepdim=True) if drawn is None else drawn], dim=1)
-        return SimpleNamespace(sequences=text, scores=tuple(scores)) if return_dict_in_generate else text
+        if not return_dict_in_generate:
+            return text
+        return SimpleNamespace(sequences=text, scores=tuple(scores), logits=tuple(scores))
 
     def _after(self, text: list[int]) -> torch.Tensor:
         self.texts += 1
@@ -190,14 +193,14 @@ class TableModel(torch.nn.Module):
 def _dynamic_cache() -> type:
     """The ``DynamicCache`` of transformers, whose ``crop`` also takes the length to keep.
 
-    transformers 5.40 takes the number of tokens to remove only, as a negative number; loops written before
-    say how many to keep.
+    transformers 5.24 takes only the number of tokens to remove, as a negative number or 0.  Loops written
+    before say how many to keep, which is never 0 of a text with a prompt.
     """
     from transformers import DynamicCache
 
     class Cropped(DynamicCache):
         def crop(self, length: int) -> None:
-            removed = -length if length < 0 else self.get_seq_length() - length
+            removed = -length if length <= 0 else self.get_seq_length() - length
             if removed > 0:
                 super().crop(-removed)
 

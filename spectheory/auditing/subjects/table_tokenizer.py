@@ -57,6 +57,8 @@ class TableTokenizer:
     def __call__(
         self, text: str | Sequence[str], *_: Any, return_tensors: str | None = None, **__: Any
     ) -> Encoding:
+        if return_tensors not in _ARRAYS:
+            raise ValueError(f"expected return_tensors of None, 'pt' or 'np', received {return_tensors!r}")
         rows = [self._tokens(each) for each in ([text] if isinstance(text, str) else text)]
         named = {"input_ids": rows, "attention_mask": [[1] * len(row) for row in rows]}
         is_row = isinstance(text, str) and not return_tensors
@@ -120,4 +122,6 @@ def tokens_of(text: str) -> list[int]:
 
 
 def _letter(token: int) -> str:
+    if token < 0:
+        raise ValueError(f"expected token ids, received {token}")
     return ascii_lowercase[token] if token < len(ascii_lowercase) else chr(_BEYOND + token)

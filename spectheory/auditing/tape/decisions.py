@@ -97,7 +97,7 @@ class Tape:
         seed: a number added to the seeds of generators, which must not change the law.
         numbers, cases: the random numbers that the run got, and the cases that it drew, in order.
         again: the same as ordinary numbers, for a run that we repeat without stand-ins.
-        is_watched: whether the run is made twice.
+        is_watched: whether the run is made again.
         told: called with every decision and with the bound of its comparison, if it is one.
     """
 

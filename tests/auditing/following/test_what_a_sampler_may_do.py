@@ -187,7 +187,7 @@ def test_a_module_is_imported_as_before_the_run(tmp_path: Path, monkeypatch: pyt
 
 def test_compiled_functions_are_followed_as_they_are_written() -> None:
     right, wrong = (
-        coin(lambda ratio, c=c: torch.compile(lambda number: c * number < ratio)(torch.rand(())))
+        coin(lambda ratio, c=c: torch.compile(model=lambda number: c * number < ratio)(torch.rand(())))
         for c in (1, 2)
     )
     found = audit(right, PAIRS, drafts=1)

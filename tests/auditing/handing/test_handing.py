@@ -54,9 +54,18 @@ CHOICES: dict[str, tuple[Callable[[int], Any], list[float]]] = {
         [0.5, 0.5],
     ),
     "default_rng().normal": (lambda _: int(np.random.default_rng().normal(1.0) > 1.0), [0.5, 0.5]),
+    "default_rng(), out": (lambda _: int(filled("standard_normal", 0.0) > 0), [0.5, 0.5]),
+    "default_rng().random, out": (lambda _: int(filled("random", -1.0) > 0.75), [0.75, 0.25]),
     "default_rng().choice": (lambda _: int(np.random.default_rng().choice(3, p=WEIGHTS)), WEIGHTS),
     "default_rng().integers": (lambda _: int(np.random.default_rng().integers(3)), [1 / 3] * 3),
 }
+
+
+def filled(name: str, before: float) -> float:
+    """A number of a generator that writes it into an array."""
+    row = np.full(1, before)
+    getattr(np.random.default_rng(), name)(out=row)
+    return float(row[0])
 
 
 @pytest.mark.parametrize("name", CHOICES)

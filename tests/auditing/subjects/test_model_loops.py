@@ -19,13 +19,14 @@ from audits.specimens.loops import (
 )
 from spectheory import audit, instances
 from spectheory.auditing.rounds.battery import audit_pairs, pairs_of_loops
-from spectheory.auditing.subjects.loop_forms import KNOWN_FORM, LoopForm
+from spectheory.auditing.subjects.loop_forms import LoopForm
 from spectheory.auditing.subjects.model_loops import ModelLoop
 from spectheory.auditing.subjects.roles import StandInSelf, UnknownRoleError, arguments, roles_of
 from spectheory.auditing.subjects.table_models import TableModel
 from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED
 from spectheory.testing import assert_lossless
 
+KNOWN_FORM = LoopForm("[1, T]", "answer", False, "tuple", 1.0, 2, 0, 0)
 SMALLEST = {"forbidden token": audit_pairs()["forbidden token"]}
 
 

@@ -19,6 +19,7 @@ from spectheory.auditing import audit
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import (
     SIGNATURES,
+    _drafts_itself,
     signature_called,
     with_point_mass_drafts,
 )
@@ -67,7 +68,12 @@ SAMPLERS = {
 
 
 CALLED_WITH_DRAFTS = list(SAMPLERS)
-"""Other subjects draft their own paths, or have files of tests of their own."""
+"""Other subjects draft their own paths; two have files of tests of their own."""
+
+
+def test_every_signature_with_drafts_has_a_sampler() -> None:
+    known = {name for name, each in SIGNATURES.items() if each.call is not _drafts_itself}
+    assert known - {"numpy", "program"} == set(CALLED_WITH_DRAFTS)
 
 
 @first_is_quick("signature", CALLED_WITH_DRAFTS, quick=2)

@@ -26,6 +26,12 @@ def changes_the_type(*given: Any) -> Any:
     return found
 
 
+def changes_the_shape(*given: Any) -> Any:
+    found = token_verification(*given)
+    given[1].squeeze_(0)
+    return found
+
+
 def without_end(*given: Any) -> Iterator[int]:
     return itertools.repeat(0)
 
@@ -35,8 +41,9 @@ def half_precision_noise(paths: Any, target_rows: Any, draft_rows: Any, generato
     return [int((target_rows[0, 0].log() + noise).to(torch.bfloat16).argmax())]
 
 
-def test_what_outlasts_a_call_is_a_defect() -> None:
-    found = audit(changes_the_type, PAIRS, drafts=1)
+@pytest.mark.parametrize("sampler", [changes_the_type, changes_the_shape])
+def test_what_outlasts_a_call_is_a_defect(sampler: Callable[..., Any]) -> None:
+    found = audit(sampler, PAIRS, drafts=1)
     assert found.verdict == NOT_LOSSLESS
     assert CHANGED in " ".join(found.reasons)
     assert audit(token_verification, PAIRS, drafts=1).is_lossless
