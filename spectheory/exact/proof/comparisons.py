@@ -31,7 +31,7 @@ class AtLeast(Statement):
     @classmethod
     def compared(cls, other: str, main: Asked, draft_length: int) -> list[Asked]:
         name, _, count = other.partition("@")
-        if count and not count.isdigit():
+        if count and not count.isdecimal():
             raise InvalidInputError(f"at_least:OTHER@K needs a whole number K, got {count!r}")
         return [(find_verifier(name), Iid(int(count)) if count else main[1])]
 
@@ -51,7 +51,8 @@ class AtLeast(Statement):
             return vector
 
         def finish(region: Region, totals: Totals) -> Iterator[Condition]:
-            yield Condition([field.subtract(totals[0], totals[1])], AT_LEAST_ZERO, self.wrong)
+            mine, other = (totals.get(number, field.zero) for number in (0, 1))
+            yield Condition([field.subtract(mine, other)], AT_LEAST_ZERO, self.wrong)
 
         walk.walk(Sum.of(*((one, expected_tokens(number)) for number, one in enumerate(runs))), finish)
 

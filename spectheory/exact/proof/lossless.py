@@ -127,10 +127,10 @@ class Optimal(Lossless):
 
     def _conditions(self, walk: Walk, drafts: Drafts, region: Region, totals: Totals) -> Iterator[Condition]:
         yield from super()._conditions(walk, drafts, region, totals)
-        if () in totals:
-            one = drafts.num_drafts == 1
-            gains = [totals[()]] if one else self._over_cuts(walk, drafts, region, totals[()])
-            yield Condition(gains, AT_LEAST_ZERO, self.wrong)
+        accepted = totals.get((), walk.domain.field.zero)
+        one = drafts.num_drafts == 1
+        gains = [accepted] if one else self._over_cuts(walk, drafts, region, accepted)
+        yield Condition(gains, AT_LEAST_ZERO, self.wrong)
 
     @staticmethod
     def _over_cuts(walk: Walk, drafts: Drafts, region: Region, accepted: Function) -> list[Function]:

@@ -14,11 +14,14 @@ from spectheory.exact.proof.check import check_document
 from spectheory.exact.proof.domain import Domain, Shape
 from spectheory.exact.proof.draft_tuples import Drafts
 from spectheory.exact.proof.graph import Graph
+from spectheory.exact.proof.proof_file import RejectedProofError
 from spectheory.exact.proof.region import Region
 from spectheory.exact.proof.search import prove
-from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.pairs.drafts import Iid, PrefixTree, WithoutReplacement
 from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
+from spectheory.verification.outcome import Outcome
+from spectheory.verification.resolve import find_verifier
 
 sympy = Later("sympy")
 
@@ -60,6 +63,40 @@ def test_partner_verifiers_below_the_optimum_are_refuted(name: str, draft_length
     certificate = certify(name, found.pair, drafts, with_optimum=False)
     assert certificate
     assert certificate.block_efficiency < optimum(found.pair, drafts).value
+
+
+class StopsAtOnce:
+    """Accepts nothing, and emits a token of the target: lossless.
+
+    Args:
+        stop: the probability to stop at the root.
+    """
+
+    def __init__(self, stop: int = 1) -> None:
+        self.stop = stop
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        stops, number = np.full(target_rows.shape[:-1], Fraction(0), dtype=object), np.arange(len(paths))
+        stops[:, 0, 0] = self.stop
+        return Outcome(stops, lambda path_index, length: target_rows[number, path_index, length])
+
+
+def test_optimal_speaks_of_regions_on_which_nothing_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the walk alone, without a pair at which the verifier is asked."""
+    monkeypatch.setattr("spectheory.exact.proof.search.SIMPLE_PAIRS", 0)
+    monkeypatch.setattr("spectheory.exact.proof.statement.MOST_SPOTS", 0)
+    assert prove(StopsAtOnce(), 2, 1, 2).verdict == "proved"
+    assert prove(StopsAtOnce(), 2, 1, 2, statement="optimal").verdict == "refuted"
+    found = prove("mixed_multipath", 2, 1, 2, statement="optimal")
+    assert found.verdict == "proved"
+    with pytest.raises(RejectedProofError, match="below the optimum"):
+        check_document(found.document(), find_verifier(StopsAtOnce()))
+
+
+def test_at_least_of_a_verifier_that_never_stops_is_refused() -> None:
+    with pytest.raises(InvalidOutcomeError, match="sum to"):
+        prove(StopsAtOnce(0), 2, 2, statement="at_least:token")
+    assert prove("token", 2, 2, statement="at_least:token").verdict == "proved"
 
 
 @pytest.mark.parametrize("statement", ["optimal", "prefix_matching"])
@@ -129,6 +166,7 @@ def test_partner_wrong_modifications_are_refuted(verifier: Any) -> None:
         ("fastest", "no statement is called 'fastest'"),
         ("at_least", "at_least is followed by :VERIFIER"),
         ("at_least:token@two", "needs a whole number K"),
+        ("at_least:token@²", "needs a whole number K"),
         ("at_least:kseq", "computes in float64"),
         ("optimal", "closed form for one draft"),
         ("completed", "no modified_target_rows"),
