@@ -28,7 +28,7 @@ class StoppingRule:
 
     Attributes:
         value: E[τ + 1] - c E[N], tokens per target call less the price of the verified rows.
-        gains: q(a) W(a) by depth, [V^depth]: what the rows after a earn, less their price.
+        gains: q(a) W(a) by depth, [V^depth], with W(a) what the rows after a earn, less their price.
     """
 
     value: Number
@@ -134,20 +134,21 @@ def price_bound(pair: ModelPair, price: Any) -> Number:
 def gain_of_dropping(target_probs: Row, draft_probs: Row, keep: Row) -> Number:
     """Compute by how much repair B accepts more than a coin of the same cost (theory.md Statement 8.11).
 
-    At one position this is the covariance, under the draft, of being kept and being accepted.  Dropping pays
-    if it is positive.
+    At one position B accepts Σ min(p, q k), and the coin s Σ min(p, q) with s = Σ q k.  If every k is 0 or 1,
+    the difference is the covariance, under the draft, of being kept and being accepted.  Dropping pays if it
+    is positive.
 
     Args:
         target_probs, draft_probs: p and q, [V].
-        keep: the probability to keep each token, [V].
+        keep: k, the probability to keep each token, [V].
 
     Example:
         >>> print(gain_of_dropping(["1/2", "1/2"], ["9/10", "1/10"], ["1", "0"]))
         -1/25
     """
     rows = parse_rows({"p": target_probs, "q": draft_probs, "k": keep})
-    accepted, kept = np.minimum(rows["p"], rows["q"]), rows["k"]
-    return plain_number((kept * accepted).sum() - (rows["q"] * kept).sum() * accepted.sum())
+    target, draft, kept = rows["p"], rows["q"], rows["q"] * rows["k"]
+    return plain_number(np.minimum(target, kept).sum() - kept.sum() * np.minimum(target, draft).sum())
 
 
 def _price(pair: ModelPair, price: Any) -> Any:

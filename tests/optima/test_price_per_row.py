@@ -119,6 +119,15 @@ def test_does_dropping_pay() -> None:
     assert pays == {True, False}
 
 
+def test_gain_of_keeping_with_a_probability() -> None:
+    """It is no longer the covariance of being kept and being accepted, which is 4/225."""
+    pair, keep = rows_pair(FAIR, NINE, 1), [F(5, 9), F(1)]
+    drop = Shortened(1, lambda tokens, rows: {0: 1 - keep[tokens[0]], 1: keep[tokens[0]]})
+    coin = Shortened(1, lambda tokens, rows: {0: F(2, 5), 1: F(3, 5)})
+    gain = accepted("token", with_cemetery(drop, pair)) - accepted("token", pair, coin)
+    assert gain_of_dropping(FAIR, NINE, keep) == gain == F(6, 25)
+
+
 @pytest.mark.parametrize("shape", [(2, 2), (3, 2), (2, 3)])
 def test_cemetery_is_lossless_optimal_and_at_least_conditioned(shape: tuple[int, int]) -> None:
     """Random rules; B has the optimum of the kept drafts, by the linear program (Statement 8.10)."""
