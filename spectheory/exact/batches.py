@@ -19,7 +19,7 @@ from spectheory.pairs.pair import ModelPair
 from spectheory.verification.resolve import find_verifier, resolve
 
 
-def completed_law(verifier: str | Any, pair: ModelPair, paths: Paths) -> np.ndarray:
+def completed_law_given(verifier: str | Any, pair: ModelPair, paths: Paths) -> np.ndarray:
     """Compute M_n(x): the law of the L + 1 tokens of the completed output given kept drafts.  [V^(L+1)]
 
     Args:
@@ -29,7 +29,7 @@ def completed_law(verifier: str | Any, pair: ModelPair, paths: Paths) -> np.ndar
 
     Example:
         >>> from spectheory import instances
-        >>> law = completed_law("token", instances.two_token(1), ((0,),))
+        >>> law = completed_law_given("token", instances.two_token(1), ((0,),))
         >>> print(law.reshape(2, 2).sum(axis=1))  # of the first token: accepted with probability 1/2
         [Fraction(1, 2) Fraction(1, 2)]
     """
@@ -77,7 +77,7 @@ def batch_law(verifier: str | Any, pair: ModelPair, process: Shortened) -> Batch
 
     @cache
     def kernel(request: int, path: Context) -> np.ndarray:
-        return completed_law(verifier, pairs[request], (path,))
+        return completed_law_given(verifier, pairs[request], (path,))
 
     process.check(pair)
     joint: Any = 0

@@ -8,7 +8,7 @@ import pytest
 from coherence import is_coherent_in_drafts, is_coherent_in_length
 from draft_values import FAIR, OTHER, SKEW, rows_pair
 from spectheory import instances, output_law, verifiers
-from spectheory.exact.batches import batch_law, completed_law
+from spectheory.exact.batches import batch_law, completed_law_given
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.drafts import KeptDrafts, PerPath, Shortened
 from spectheory.pairs.instances import random_rational
@@ -44,9 +44,9 @@ def test_exact_martingales_of_one_path() -> None:
     for seed in range(3):
         pair = random_rational([82, seed], 2, 3)
         assert all(is_coherent_in_length(name, pair) for name in ("token", "block", "naive_sampling"))
-    laws = [completed_law("naive_sampling", pair, (path,)) for path in product(range(2), repeat=2)]
+    laws = [completed_law_given("naive_sampling", pair, (path,)) for path in product(range(2), repeat=2)]
     assert all((law == pair.target_path_probs(4)).all() for law in laws)
-    token = [completed_law("token", pair, (path,)) for path in product(range(2), repeat=2)]
+    token = [completed_law_given("token", pair, (path,)) for path in product(range(2), repeat=2)]
     assert any((law != token[0]).any() for law in token)
 
 
@@ -56,7 +56,7 @@ def test_completed_law_is_linear_in_the_kept_law() -> None:
     law = {(): "1/4", (1,): "1/4", (2, 0): "1/2"}
     mean = sum(
         np.array([float(prob.partition("/")[0]) / float(prob.partition("/")[2])] * 27)
-        * completed_law("block", pair, (path,)).astype(float)
+        * completed_law_given("block", pair, (path,)).astype(float)
         for path, prob in law.items()
     )
     found = output_law("block", pair, KeptDrafts(law)).prefix_law(3).astype(float)

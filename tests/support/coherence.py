@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
-from spectheory.exact.batches import completed_law
+from spectheory.exact.batches import completed_law_given
 from spectheory.foundation.exact_numbers import float_tolerance
 from spectheory.pairs.contexts import Context, context_number
 from spectheory.pairs.drafts.kept import Paths
@@ -40,8 +40,8 @@ def _is_mean(verifier: Any, pair: ModelPair, paths: Paths, longer: Sequence[Path
     for more in longer:
         share = _prob(more, pair) / _prob(paths, pair)
         if share > 0:
-            mean = mean + share * completed_law(verifier, pair, more)
-    return bool((abs(mean - completed_law(verifier, pair, paths)) <= float_tolerance(pair, 1e-9)).all())
+            mean = mean + share * completed_law_given(verifier, pair, more)
+    return bool((abs(mean - completed_law_given(verifier, pair, paths)) <= float_tolerance(pair, 1e-9)).all())
 
 
 def _prob(paths: Sequence[Context], pair: ModelPair) -> Any:

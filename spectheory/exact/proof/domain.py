@@ -178,7 +178,8 @@ class Domain:
 class Points:
     """Points that show that regions are not empty, and their signs in bulk.
 
-    The first ones are drawn from a seed, so that a stored proof names them by number.
+    The first ones are drawn from a seed, so that a check has the same ones and a stored proof leaves them
+    out.
     """
 
     COUNT = 1500

@@ -4,7 +4,8 @@
 ``polynomials``  of the lemmas, each a list of terms: a coefficient, a variable, its exponent, and so on
 ``lemmas``       each its conditions, pairs of a polynomial and a mask (1 for negative, 2 for zero, 4 for
                  positive), and its terms: a coefficient, and the conditions that are multiplied
-``points``       rationals at which the verifier is asked, beside the points that are drawn from a seed
+``points``       rationals at which the verifier is asked; the points that are drawn from a seed are asked
+                 too, and are not stored
 ===============  ===========================================================================
 """
 

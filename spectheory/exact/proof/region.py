@@ -193,7 +193,7 @@ class Region:
                 rate = field.divide(stop, total)
                 if not any(self.signs_of(field.factors[number]) & ZERO for number, _ in rate.denominator):
                     return field.multiply(rate, weight)
-            signs = ZERO if self.has_sign(total, ZERO) else ANY
+            self._split(total)
         rate = stop if signs == ZERO else field.divide(stop, total)
         return field.multiply(rate, weight)
 
