@@ -21,6 +21,8 @@ is never drafted, so its key may have any value, even NaN.
 
 COARSE_BITS = 12
 """Bits of a float32 that a coarse ratio keeps after the sign: 8 of the exponent and 4 of the fraction."""
+ABOVE_FLOAT32 = 2**128
+"""A ratio that is infinite in float32, and can be written in float64."""
 
 LeafOrder = Sequence[int] | Sequence[Sequence[int]] | np.ndarray
 """A total order on the V^L leaves (Def. 5.1), lowest rank first: leaf numbers or paths of token ids."""
@@ -37,10 +39,11 @@ def ratio_ranking(target_rows: Array, draft_rows: Array) -> Array:
 
 
 def coarse_ratio_ranking(target_rows: Array, draft_rows: Array) -> Array:
-    """Compute p(x|a) / q(x|a) in float32, rounded down to 16 values between n and 2n.  [..., V], [..., V]
+    """Compute p(x|a) / q(x|a) in float32, rounded down.  [..., V], [..., V] -> [..., V]
 
-    Another tree-based ranking than that of the paper.  Rows need no sort: tokens are in 4 096 classes, ranked
-    by their id in each.
+    Ratios are rounded down to one of 16 values from each power of two to the next, and above float32 to
+    infinity.  This is another tree-based ranking than that of the paper.  Tokens are in 4 096 classes, ranked
+    by their id in each, so that long torch rows on a CPU need no sort.
 
     Example:
         >>> coarse_ratio_ranking(np.array([0.26, 0.74]), np.array([0.5, 0.5]))
@@ -49,9 +52,12 @@ def coarse_ratio_ranking(target_rows: Array, draft_rows: Array) -> Array:
     if is_torch_array(target_rows) and target_rows.itemsize == 2:
         target_rows, draft_rows = target_rows.float(), draft_rows.float()
     ratios = quotients(target_rows, draft_rows)
-    ratios = to_fractions(ratios).astype(float) if is_exact(ratios) else ratios
+    if is_exact(ratios):
+        ratios = np.minimum(to_fractions(ratios), ABOVE_FLOAT32).astype(float)
     xp, cut = namespace(ratios), 31 - COARSE_BITS
-    return (xp.astype(ratios, xp.float32).view(xp.int32) >> cut << cut).view(xp.float32)
+    with np.errstate(over="ignore"):
+        rounded = xp.astype(ratios, xp.float32)
+    return (rounded.view(xp.int32) >> cut << cut).view(xp.float32)
 
 
 def ranking_keys(ranking: Ranking, target_rows: Array, draft_rows: Array) -> Array:

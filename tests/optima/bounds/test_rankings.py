@@ -1,6 +1,7 @@
 """Orders of tokens and of leaves against sorting in plain Python."""
 
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -73,3 +74,15 @@ def test_masses_of_coarse_ratios_need_no_sort(dtype: torch.dtype, monkeypatch: p
     assert torch.equal(some, coarse_ratio_ranking(target, draft)[..., 5])
     exact = coarse_ratio_ranking(*(instances.random_rational(1, 5, 1).target[0],) * 2)
     assert exact.tolist() == [[1] * 5]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("rare", [1e-39, 1e-300, Fraction(1, 10**39), Fraction(1, 10**330)])
+def test_coarse_ratios_above_float32_are_infinite(rare: float | Fraction) -> None:
+    """Without a warning or an error.  Partner: a ratio that float32 has is finite."""
+    target = np.array([1, 1], dtype=object) / Fraction(2)
+    draft = np.array([rare, 1 - rare], dtype=object)
+    if isinstance(rare, float):
+        target, draft = target.astype(float), draft.astype(float)
+    assert coarse_ratio_ranking(target, draft).tolist() == [np.inf, 0.5]
+    assert coarse_ratio_ranking(target[1:], draft[1:] / 10**30).max() < np.inf

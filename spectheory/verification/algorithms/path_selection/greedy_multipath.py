@@ -33,7 +33,8 @@ class GreedyMultipath(PathSelection):
     Args:
         ranking: any tree-based ranking (Def. 5.2): a function of a target and a draft row that
             returns one key per token.  Larger keys rank higher, ties by token id.  Default: Eq. 21.
-            ``rankings.coarse_ratio_ranking`` cuts off the last bits of p/q, so that long rows need no sort.
+            ``rankings.coarse_ratio_ranking`` cuts off the last bits of p/q, so that long torch rows on a CPU
+            need no sort.
 
     Example:
         >>> from spectheory import certify, instances
