@@ -21,12 +21,15 @@ def mapped_drafts(
     """Map the paths of a draft model over other tokens to tokens of the target.
 
     Args:
-        pair: the models of the verifier.
+        pair: the models of the verifier.  Mapped texts are cut to its draft length.
         drafter: a pair over the draft's tokens.  Only its draft is used.
         token_map: draft token -> target token.  A token that maps to ``None`` ends the kept draft.  Or a
             function of the whole drafted path that returns target tokens, such as a re-tokenisation.
         rows: context of target tokens -> the row handed over there.  By default the rows that are right: the
             conditional laws of the mapped tokens given that they are kept (repair A).
+
+    Raises:
+        InvalidInputError: the pair is exact and the drafter is not, or the map lacks a drafted token.
 
     Example:
         >>> from spectheory import ModelPair, certify
@@ -39,10 +42,12 @@ def mapped_drafts(
         >>> print(certify("token", pair, last_write).total_variation)
         1/6
     """
+    if pair.is_exact and not drafter.is_exact:
+        raise InvalidInputError("the drafter is in float64 and the pair exact; give pair.to_float()")
     law: dict[Context, Any] = {}
     for number, prob in enumerate(drafter.draft_path_probs(drafter.draft_length)):
         if prob > 0:
-            tokens = _mapped(drafter.context(drafter.draft_length, number), token_map)
+            tokens = _mapped(drafter.context(drafter.draft_length, number), token_map)[: pair.draft_length]
             law[tokens] = law.get(tokens, 0) + prob
     return with_conditioned_rows(KeptDrafts(law), pair) if rows is None else KeptDrafts(law, rows)
 

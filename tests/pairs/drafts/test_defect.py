@@ -252,3 +252,23 @@ def test_a_rule_that_reads_the_other_path_is_predictable_for_each_path_only() ->
     assert length_flags(rule, pair) == LengthFlags(True, True, True)
     both = Shortened(2, lambda tokens, rows: (1 - tokens[1][0], 1 - tokens[0][0]))
     assert length_flags(both, pair) == LengthFlags(True, False, False)
+
+
+def test_mapped_texts_are_cut_to_the_length_of_the_pair() -> None:
+    """A text of twice as many tokens: the law of its first token, and no draft of two."""
+    pair, drafter = rows_pair(OTHER, SKEW, 1), rows_pair(FAIR, NINE, 1)
+    cut = mapped_drafts(pair, drafter, lambda text: [*text, 1])
+    assert cut.law == mapped_drafts(pair, drafter, {0: 0, 1: 1}).law
+    assert certify("token", pair, cut, with_optimum=False)
+    with pytest.raises(InvalidInputError, match="at most 1 token"):
+        certify("token", pair, KeptDrafts({(0, 1): 1}))
+
+
+def test_a_float_drafter_of_an_exact_pair_is_refused() -> None:
+    """The other way round the rationals are rounded."""
+    pair, images = rows_pair(OTHER, SKEW, 1), {0: 0, 1: 1}
+    with pytest.raises(InvalidInputError, match=r"in float64 and the pair exact; give pair\.to_float\(\)"):
+        mapped_drafts(pair, pair.to_float(), images)
+    floats = pair.to_float()
+    for drafter in (pair, floats):
+        assert certify("token", floats, mapped_drafts(floats, drafter, images), with_optimum=False)
