@@ -123,6 +123,10 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "Monte Carlo: confidence": (lambda: simulate(PAIR, verifiers=["block"], confidence=1), "confidence"),
     "Monte Carlo: nobody": (lambda: simulate(PAIR, verifiers=[]), "verifier"),
     "Monte Carlo: twice": (lambda: simulate(PAIR, verifiers=["block", "block"]), "block"),
+    "models: two drafts": (
+        lambda: LanguageModelPair.load("bundled", ["bundled", "bundled"]),  # type: ignore[arg-type]
+        "the draft must be one model or a name, got ['bundled', 'bundled']",
+    ),
     "decode: a tensor": (
         lambda: decode(models(), torch.tensor([[1, 2]])),
         "list of at least one prompt, got tensor",

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.validation import in_one_line
 from spectheory.models.derived_drafts import (
     derived_config,
     first_layers,
@@ -81,6 +82,8 @@ def find_draft(name: str | Path, target: ModelSource) -> ModelSource | DerivedDr
         >>> draft.config().derived, draft.base.name
         (['4-layers'], 'bundled')
     """
+    if not isinstance(name, str | Path):
+        raise InvalidInputError(f"the draft must be one model or a name, got {in_one_line(name)}")
     if name in TRAINED_DRAFTS:
         known, name = TRAINED_DRAFTS[str(name)], str(name)
         of_target = target.name == known.target
