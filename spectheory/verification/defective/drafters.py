@@ -157,10 +157,8 @@ def _lengths() -> Iterator[WrongDrafter]:
         ("likelier_of_two", "of two sampled drafts keep the likelier", SKEW, ["8/9", "1/9"]),
         ("redraw_unlikely", "draw again once if the token is below 1/2", NINE, ["99/100", "1/100"]),
     ):
-        law, right = (
-            {(token,): prob for token, prob in enumerate(kept_row)},
-            "hand over the law of the kept token",
-        )
+        law = {(token,): prob for token, prob in enumerate(kept_row)}
+        right = "hand over the law of the kept token"
         yield _kept("length", name, wrong, right, _pair(row, row, 1), law, None, {(): kept_row})
 
 

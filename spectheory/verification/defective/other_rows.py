@@ -69,5 +69,6 @@ def changes_with_length(from_length: Mapping[int, str]) -> Verifier:
         return verifiers[from_length[max(known for known in from_length if known <= length)]]
 
     found = AtKeptLengths(of_length(min(from_length)), of_length)
-    found.name, found.lossless = "changes_with_length", False  # type: ignore[misc]
+    found.name, found.source = "changes_with_length", "known-wrong"  # type: ignore[misc]
+    found.lossless = False  # type: ignore[misc]
     return found

@@ -11,8 +11,11 @@ from spectheory import ModelPair, certify, output_law
 from spectheory.exact.batches import batch_law
 from spectheory.pairs.contexts import Context, all_contexts, context_number
 from spectheory.pairs.instances import random_rational
+from spectheory.verification.algorithms import verifiers
+from spectheory.verification.defective import defects
 from spectheory.verification.defective.drafters import drafters
 from spectheory.verification.defective.other_rows import OtherTargetRows
+from spectheory.verification.kept_lengths import AtKeptLengths
 
 VARIATIONS = {
     "drop_unlikely_L1": "9/100",
@@ -150,3 +153,14 @@ def test_fair_and_equal_pairs_hide_some() -> None:
         hidden.pair.target, (hidden.pair.draft[0] * 0 + Fraction(1, 2),), hidden.pair.vocab
     )
     assert certify(hidden.verifier, fair, with_optimum=False).total_variation == 0
+
+
+def test_no_known_wrong_verifier_cites_a_paper() -> None:
+    """Partner: a published verifier at every length keeps its source."""
+    published = {verifier.source for verifier in verifiers.values()}
+    others = [drafter.verifier for drafter in drafters().values() if not isinstance(drafter.verifier, str)]
+    assert len(others) >= 15
+    assert published.isdisjoint(wrong.source for wrong in (*defects.values(), *others))
+    assert not any(wrong.lossless for wrong in (*defects.values(), *others))
+    token = verifiers["token"]
+    assert AtKeptLengths(token, lambda length: token).source in published
