@@ -178,7 +178,7 @@ BATCH_SIZE = 8
 @command(
     "simulation.planning:plan",
     SAMPLING,
-    passed="max_new_tokens seed jobs checkpoint",
+    passed="max_new_tokens max_prompt_tokens seed jobs checkpoint",
     example="spectheory plan pair.json --target-rows 4 --verifier block,greedy_multipath",
 )
 def plan(

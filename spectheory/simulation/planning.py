@@ -67,6 +67,7 @@ def plan(
     row_cost: float | None = None,
     max_new_tokens: int = 32,
     options: SamplingOptions | None = None,
+    max_prompt_tokens: int | None = None,
     confidence: float = 0.95,
     seed: int = 0,
     jobs: int | None = None,
@@ -94,6 +95,7 @@ def plan(
             an enumerated pair 0.01.
         max_new_tokens: Number of tokens of each text.
         options: ``SamplingOptions``: temperature, top-k and top-p of both models.
+        max_prompt_tokens: Keep at most the last N tokens of every prompt.
         confidence: Level of all intervals together, and of the statement that the fastest candidate is tied.
         seed: The same seed decodes the same texts.
         jobs: Number of processes that decode.  Times are measured in one process.
@@ -119,8 +121,9 @@ def plan(
     costs = _given_costs(draft_cost, row_cost)
     if isinstance(pair, ModelPair):
         _refuse_arguments_of_models(
-            prompts=prompts, max_new_tokens=max_new_tokens, options=options, confidence=confidence,
-            seed=seed, jobs=jobs, checkpoint=checkpoint, progress=progress,
+            prompts=prompts, max_new_tokens=max_new_tokens, options=options,
+            max_prompt_tokens=max_prompt_tokens, confidence=confidence, seed=seed, jobs=jobs,
+            checkpoint=checkpoint, progress=progress,
         )  # fmt: skip
         return _plan_exactly(
             pair, looked_up(OF_PAIRS if verifiers is None else verifiers), rows, length, costs
@@ -130,7 +133,8 @@ def plan(
     check_models(pair)
     settings = SimulationSettings(
         draft_length=length, max_new_tokens=check_count("max_new_tokens", max_new_tokens), options=options,
-        confidence=confidence, seed=seed, jobs=jobs, checkpoint=checkpoint, progress=progress,
+        max_prompt_tokens=max_prompt_tokens, confidence=confidence, seed=seed, jobs=jobs,
+        checkpoint=checkpoint, progress=progress,
     )  # fmt: skip
     given = looked_up(VERIFIERS if verifiers is None else verifiers)
     return _plan_measured(pair, prompts, given, rows, costs, settings)
@@ -236,7 +240,9 @@ def _plan_measured(
 ) -> Plan:
     from spectheory.models.language_model import encode_prompts
 
-    encoded = encode_prompts(pair, prompts, settings.draft_length, new_tokens=settings.max_new_tokens or 0)
+    encoded = encode_prompts(
+        pair, prompts, settings.draft_length, settings.max_prompt_tokens, settings.max_new_tokens or 0
+    )
     chooses, reports = halves(encoded, settings.seed)
     candidates = candidates_of_models(verifiers, rows, settings.draft_length)
     if candidates == [PLAIN]:

@@ -412,6 +412,7 @@ def test_what_is_refused() -> None:
         ({"draft_cost": 0.1}, "row_cost was not given, and the other cost was"),
         ({"seed": 1}, "seed is an argument of language models"),
         ({"prompts": ["x"]}, "prompts is an argument of language models"),
+        ({"max_prompt_tokens": 1}, "max_prompt_tokens is an argument of language models"),
     ):  # fmt: skip
         arguments: dict[str, Any] = {"target_rows": 4, **wrong}
         with pytest.raises(InvalidInputError, match=match):
@@ -424,6 +425,15 @@ def test_what_is_refused() -> None:
         plan(tiny_pair(), PROMPTS[:2] * 4)
     with pytest.raises(InvalidInputError, match="max_new_tokens must be"):
         plan(tiny_pair(), PROMPTS, max_new_tokens=0)
+
+
+def test_a_long_prompt_is_cut_as_its_error_says() -> None:
+    pair = tiny_pair()
+    long = [[token, *[0] * (pair.max_positions or 0)] for token in range(3)] + PROMPTS
+    asked: dict[str, Any] = {"verifiers": ["block"], "target_rows": 1, "max_new_tokens": 2, **COSTS}
+    with pytest.raises(InvalidInputError, match=r"with max_prompt_tokens \(--max-prompt-tokens\)"):
+        plan(pair, long, **asked)
+    assert plan(pair, long, max_prompt_tokens=3, **asked).tried == 2
 
 
 def test_an_estimate_says_what_it_does_not_know() -> None:
