@@ -198,10 +198,12 @@ class LanguageModelPair:
 
     @property
     def readers(self) -> tuple[Any, Any]:
-        """The models that read texts: ``models``, or, until these are used, the bundled ones as stored."""
+        """The models that read texts: ``models``; on a CPU, before their use, the bundled ones as stored."""
         sources = self.target_source, self.draft_source
         bundled = all(isinstance(source, ModelSource) and source.is_bundled for source in sources)
-        return self._stored if bundled and "models" not in vars(self) else self.models
+        # On another device the rows of both readers have not been compared.
+        is_plain = bundled and self.device.type == "cpu" and "models" not in vars(self)
+        return self._stored if is_plain else self.models
 
     @cached_property
     def _stored(self) -> tuple[StoredLlama, StoredLlama]:

@@ -1,7 +1,7 @@
 """Read the bundled models without transformers, which takes seconds to import.
 
 ``StoredLlama`` does the operations of ``LlamaForCausalLM`` of transformers in the same order, so that its
-logits have the same bits.
+logits have the same bits on a CPU.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class _Cache:
 
 
 class StoredLlama:
-    """A Llama model with plain rotary embeddings and one output layer with the embeddings.
+    """A Llama model with plain rotary embeddings, whose output layer has the weights of its embeddings.
 
     Args:
         folder: has the model in Hugging Face format.
@@ -81,7 +81,7 @@ class StoredLlama:
     new_cache = _Cache
 
     def __init__(self, folder: str, device: torch.device, dtype: str | torch.dtype) -> None:
-        # Both have the end-of-sequence token.
+        # ``end_of_sequence`` reads ``generation_config``, and config.json has the token.
         self.config = self.generation_config = StoredConfig.read(folder)
         kept = self.config.dtype if dtype == "auto" else dtype
         self.device, self.dtype = device, getattr(torch, kept) if isinstance(kept, str) else kept

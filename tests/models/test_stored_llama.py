@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+from dataclasses import replace
 
 import pytest
 import torch
@@ -41,6 +42,14 @@ def test_rows_have_the_bits_of_transformers(dtype: str, monkeypatch: pytest.Monk
     assert plain.readers == pair.models == pair.readers != stored  # what a user changes in a model counts
     assert about == (plain.cached, plain.num_parameters) == ((True, True), 4_959_456)
     assert same(ours, drafted(plain))
+
+
+def test_other_devices_read_with_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bits were compared on a CPU only."""
+    pair = LanguageModelPair.load("bundled", "bundled", device="cpu", weights_now=False)
+    monkeypatch.setattr(LanguageModelPair, "models", "those of transformers")
+    assert replace(pair, device=torch.device("cuda")).readers == "those of transformers"
+    assert pair.readers == pair._stored
 
 
 def test_it_is_simulated_without_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
