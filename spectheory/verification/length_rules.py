@@ -156,9 +156,10 @@ def _why_lossy(verifier: Verifier, rule: LengthRule, num_drafts: int, across: bo
     coherence = COHERENCE.get(verifier.name)
     if coherence is not None and coherence.in_length is False and (num_drafts > 1 or verifier.single_path):
         statement = "8.13" if num_drafts > 1 else "8.3"
+        others = "multi_round or traversal, or one draft" if num_drafts > 1 else "block"
         return (
-            f"{verifier.name} is lossy if the length of its drafts depends on them (theory.md Statement "
-            f"{statement}); use block, multi_round or traversal"
+            f"{verifier.name} may be lossy with a length rule: it is lossy if the length of its drafts "
+            f"depends on them (theory.md Statement {statement}); use {others}"
         )
     paths = 2 if across else num_drafts
     for vocab_size, draft_length in PROBES:

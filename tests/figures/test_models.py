@@ -9,9 +9,11 @@ import pytest
 
 from deep import first_is_quick
 from figure_support import figure, small
+from figures.common.bundled import _on_first
 from figures.common.printed import printed_latencies
 from figures.results import Findings, ResultTable
 from later import Later
+from spectheory import instances, output_law
 from spectheory.simulation import simulate
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import find_verifier
@@ -203,3 +205,16 @@ def test_whole_texts() -> None:
         assert 64 * 64 / row["calls"] == pytest.approx(
             row["block_efficiency"], abs=0.04
         )  # the last call may be cut off
+
+
+@pytest.mark.parametrize(
+    ("name", "drafts"),
+    [("token", 1), ("block", 1), ("multi_round", 2), ("greedy_multipath", 2), ("spectr_gbv", 2)],
+)
+def test_a_verifier_on_the_first_token_is_that_of_shorter_drafts(name: str, drafts: int) -> None:
+    """On a context-free pair, exactly.  Partner: the whole drafts have another law of the first length."""
+    two, one = (instances.two_residual_tokens(length) for length in (2, 1))
+    alone = output_law(name, one, drafts).length_probs
+    first, whole = (output_law(_on_first(name, length, 2), two, drafts).length_probs for length in (1, 2))
+    assert first[:2] == alone != whole[:2]
+    assert not any(first[2:])
