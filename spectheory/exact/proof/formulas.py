@@ -89,8 +89,10 @@ class Formula:
 def formulas_of(walk: Walk) -> tuple[Formula, ...]:
     """One formula for all regions of a face on which the acceptance is the same function.
 
-    Regions of all rows are walked, so that those of rows that do not interact multiply.
+    Regions of all rows are walked, so that those of rows that do not interact multiply.  A proof does not
+    need this walk: its regions and lemmas are not counted.
     """
+    counted = walk.num_regions, dict(walk.oracle.used)
     domain, graph, field = walk.domain, walk.graph, walk.domain.field
     groups: dict[Any, tuple[dict[Context, Support], Signs, list[Signs]]] = {}
     depths = range(1, domain.draft_length + 1)
@@ -106,6 +108,7 @@ def formulas_of(walk: Walk) -> tuple[Formula, ...]:
 
     walk.on_region = lambda region: None
     walk.walk(Sum.of((walk.runs[0], _acceptance(graph))), note)
+    walk.num_regions, walk.oracle.used = counted
     found = [
         Formula(field, face, tuple(_merged(regions, given)), field.sum([field.one, *acceptance]), acceptance)
         for (_, acceptance), (face, given, regions) in groups.items()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from time import process_time
-from typing import Any
+from typing import Any, NamedTuple
 
 from spectheory.exact.proof.check import digest_of
 from spectheory.exact.proof.domain import Domain, Shape
 from spectheory.exact.proof.draft_tuples import Drafts
-from spectheory.exact.proof.formulas import formulas_of
+from spectheory.exact.proof.formulas import Formula, formulas_of
 from spectheory.exact.proof.proof_file import log_document
 from spectheory.exact.proof.runs import FailedRunError
 from spectheory.exact.proof.search_oracle import SearchOracle
@@ -82,48 +82,54 @@ def prove(
     claim = statement_of(statement, found, process, draft_length)
     oracle = SearchOracle(Domain(shape, every.least_support))
     walk = Walk(oracle, begin + limit)
-    verdict, wrong, pair = _decided(claim, walk, oracle, every)
+    verdict, wrong, pair, formulas = _decided(claim, walk, oracle, every, show)
     log = log_document(oracle) if verdict == PROVED else None
     counts = walk.num_regions, len(oracle.aside), len(oracle.used)
-    formulas = formulas_of(walk) if show and verdict == PROVED else ()
     seconds = process_time() - begin
     return Proof(verdict, claim, shape, *counts, wrong, pair, seconds, digest_of(claim), log, formulas)
 
 
-def _decided(
-    statement: Statement, walk: Walk, oracle: SearchOracle, drafts: Drafts
-) -> tuple[str, str, ModelPair | None]:
-    """The verdict, and for a statement that is refuted what is wrong on which pair."""
+class _Decision(NamedTuple):
+    """The verdict; for a statement that is refuted what is wrong on which pair; for others the formulas."""
+
+    verdict: str
+    wrong: str = ""
+    pair: ModelPair | None = None
+    formulas: tuple[Formula, ...] = ()
+
+
+def _decided(statement: Statement, walk: Walk, oracle: SearchOracle, drafts: Drafts, show: bool) -> _Decision:
     failure = None
     try:
         for pair in _simple_pairs(walk.domain):
             if wrong := statement.wrong_at(pair):
-                return REFUTED, wrong, pair
+                return _Decision(REFUTED, wrong, pair)
     except InvalidOutcomeError as error:  # the walk says what it is
         failure = error
     try:
         statement.decide(walk, drafts)
-        stuck = oracle.settle_aside()
+        formulas = formulas_of(walk) if show else ()
+        stuck = oracle.settle_aside(walk.check_time)
         if stuck is not None:
             raise WrongError(stuck, (), "a region that was set aside has a point")
     except OutOfTimeError:
-        return UNDECIDED, "", None
+        return _Decision(UNDECIDED)
     except WrongPairError as error:
-        return REFUTED, error.wrong, error.pair
+        return _Decision(REFUTED, error.wrong, error.pair)
     except (WrongError, FailedRunError) as error:
         name = statement.subjects[0].verifier.name
         try:
             for pair in _pairs_of(error, oracle):
                 if wrong := statement.wrong_at(pair):
-                    return REFUTED, wrong, pair
+                    return _Decision(REFUTED, wrong, pair)
         except InvalidOutcomeError as failed:
             raise InvalidOutcomeError(f"verifier {name!r} failed: {failed}") from failed
         if isinstance(error, FailedRunError):
             raise InvalidOutcomeError(f"verifier {name!r} failed: {error}") from error
-        return UNDECIDED, "", None
+        return _Decision(UNDECIDED)
     if failure is not None:
         raise failure
-    return UNDECIDED if oracle.aside else PROVED, "", None
+    return _Decision(UNDECIDED) if oracle.aside else _Decision(PROVED, formulas=formulas)
 
 
 def _simple_pairs(domain: Domain) -> Iterator[ModelPair]:

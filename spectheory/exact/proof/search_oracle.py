@@ -7,7 +7,7 @@ others are walked.  Then lemmas with more products are tried.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 
 import numpy as np
@@ -85,13 +85,21 @@ class SearchOracle(Oracle):
             self.aside.append(region)
         return last and not len(region.points)
 
-    def settle_aside(self) -> Region | None:
+    def settle_aside(self, check_time: Callable[[], None]) -> Region | None:
         """Ask again about the regions that were set aside, with all lemmas and points that are known by now.
+
+        Args:
+            check_time: called before each region; it may raise.
 
         Returns:
             A region with a point, if there is one.
         """
-        self.aside = [region for region in self.aside if not self._uses(self._lemma_of(region, FAILS))]
+        left = list[Region]()
+        for region in self.aside:
+            check_time()
+            if not self._uses(self._lemma_of(region, FAILS)):
+                left.append(region)
+        self.aside = left
         return next((region for region in self.aside if len(region.points)), None)
 
     def point(self, region: Region) -> list[fmpq] | None:

@@ -104,6 +104,11 @@ class Walk:
         self._needed: set[tuple[Rows, Context]] = set()
         """Where a row cannot be eliminated: the rows that are entered, and the row."""
 
+    def check_time(self) -> None:
+        """Raise ``OutOfTimeError`` after the deadline."""
+        if process_time() > self._deadline:
+            raise OutOfTimeError
+
     def require(self, region: Region, condition: Condition) -> None:
         """Decide a condition on a region.
 
@@ -161,8 +166,7 @@ class Walk:
         """
         others, doubtful = [*reversed(parts)], list[Region]()
         while others or doubtful:
-            if process_time() > self._deadline:
-                raise OutOfTimeError
+            self.check_time()
             region = (others or doubtful).pop()
             if region.is_doubtful and self.oracle.is_empty(region):
                 continue

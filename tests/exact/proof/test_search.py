@@ -12,7 +12,11 @@ from proof_traps import ESCAPES, WRONG_SOMEWHERE
 from spectheory import certify, defects, verifiers
 from spectheory.exact.proof import search
 from spectheory.exact.proof.check import check_document
+from spectheory.exact.proof.domain import Domain, Shape
+from spectheory.exact.proof.formulas import formulas_of
 from spectheory.exact.proof.search import prove
+from spectheory.exact.proof.search_oracle import SearchOracle
+from spectheory.exact.proof.walk import OutOfTimeError, Walk
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.pairs.drafts import PrefixTree, WithoutReplacement
 from spectheory.verification.outcome import Outcome
@@ -140,6 +144,35 @@ def test_a_time_limit_leaves_a_proof_undecided() -> None:
         found.document()
     with pytest.raises(InvalidInputError, match="time_limit must be a positive number, got 0"):
         prove("block", 2, 1, time_limit=0)
+
+
+def test_a_time_limit_ends_formulas_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock jumps when they begin.  A proof with formulas is stored as the one without them."""
+    clock = [0.0]
+    for module in ("search", "walk"):
+        monkeypatch.setattr(f"spectheory.exact.proof.{module}.process_time", lambda: clock[0])
+
+    def late(walk: Walk) -> Any:
+        clock[0] += 2
+        return formulas_of(walk)
+
+    monkeypatch.setattr(search, "formulas_of", late)
+    found = prove("multi_round", 2, 1, 2, show=True, time_limit=1)
+    assert (found.verdict, found.formulas) == ("undecided", ())
+    found = prove("multi_round", 2, 1, 2, show=True, time_limit=3)
+    assert (found.verdict, len(found.formulas)) == ("proved", 5)
+    assert found.document() == prove("multi_round", 2, 1, 2, time_limit=1).document()
+
+
+def test_a_time_limit_ends_questions_about_what_was_set_aside() -> None:
+    def over() -> None:
+        raise OutOfTimeError
+
+    oracle = SearchOracle(Domain(Shape(2, 1)))
+    oracle.aside = [oracle.start()]
+    with pytest.raises(OutOfTimeError):
+        oracle.settle_aside(over)
+    assert oracle.settle_aside(lambda: None) is oracle.aside[0]
 
 
 @pytest.mark.parametrize(
