@@ -4,7 +4,8 @@ It shares the formal numbers and the evaluation of the verifier with the search 
 trusted).  A proof holds if
 
 1. its lemmas are identities: their terms expand to 0, none is negative, and one is positive;
-2. the parts of every split leave out no sign, and each is walked unless a lemma says that it is empty;
+2. the parts of every split leave out no sign, and each is walked unless it is empty: a lemma says so, or the
+   equalities on it, solved for variables, leave a polynomial no sign (``Region.solve``);
 3. on every region the sums over the tuples are what the statement says, as identities;
 4. at one rational point of a region, the verifier on all tuples in one batch satisfies the statement.
 """

@@ -1,7 +1,7 @@
-"""Which parts of a walk are empty: those that lemmas close.
+"""Which parts of a walk are empty: those that lemmas close, and those that their equalities leave no sign.
 
-A check knows the lemmas of a stored proof, and nothing else decides it.  A part that no lemma closes is
-walked.  A search (``search_oracle``) looks for lemmas, and for points, on the same walk.
+A check knows the lemmas of a stored proof, and solves the equalities itself (``Region.solve``).  All other
+parts are walked.  A search (``search_oracle``) looks for lemmas, and for points, on the same walk.
 """
 
 from __future__ import annotations

@@ -21,6 +21,18 @@ from spectheory.verification.verifier_code import code_digest
 STORED = Path(proof.__file__).parent / "stored"
 PAGE = Path(__file__).parents[3] / "docs" / "proofs.md"
 
+MORE_REGIONS = {
+    "conditional_transport_V2_L1_K2_all": 60,
+    "conditional_transport_at_least-multi_round_V2_L1_K2_all": 120,
+    "greedy_multipath_V2_L1_K3_all": 26,
+    "mixed_multipath_V2_L1_K3_all": 39,
+    "mixed_multipath_optimal_V2_L1_K3_all": 39,
+    "otm_V2_L1_K3_all": 47,
+    "otm_at_least-conditional_transport_V2_L1_K2_all": 146,
+    "otm_optimal_V2_L1_K3_all": 47,
+}
+"""Of a check, where they are not those of the search: parts that lemmas without the new sign closed there."""
+
 
 @pytest.mark.parametrize("path", sorted(STORED.glob("*.proof")), ids=lambda path: path.stem)
 def test_stored_proofs_hold(path: Path) -> None:
@@ -30,7 +42,7 @@ def test_stored_proofs_hold(path: Path) -> None:
     assert is_of_this_code(document, verifiers[document["verifier"]])
     assert f"| {len(data)} |" in PAGE.read_text(encoding="utf-8")
     if len(data) < 700:
-        assert check_proof(path)["regions"] > 0
+        assert check_proof(path)["regions"] == MORE_REGIONS.get(path.stem, document["regions"])
 
 
 def test_stored_proofs_speak_of_the_code_that_they_are_of() -> None:
