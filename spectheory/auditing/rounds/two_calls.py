@@ -37,6 +37,8 @@ MAX_RUNS_OF_THE_FIRST = 1_000
 """The most runs of the first of two calls, which has been followed before on this pair."""
 FOUND_AGAIN = 6
 """A dependence is found again so often: hidden coins of probability 1/3 do this with probability 10^-4."""
+COMBINED = "random numbers are combined"
+"""Why we do not know the law of a run: a box of cases got one answer."""
 Texts = tuple[Tokens, ...]
 """The tokens of every request."""
 
@@ -88,7 +90,7 @@ def follow_in_a_row(
 
     Returns:
         What we left out: why no later call was followed, or the number of texts after which we did not follow
-        the second call.
+        a later call.
     """
     nothing: Sequence[Any] = ()
 
@@ -96,13 +98,14 @@ def follow_in_a_row(
         outputs = sampler.valid(lambda tape: play(tape, number), tape, nothing)
         return outputs, list(tape.made), not tape.is_approximate
 
-    why = ""
+    why: dict[str, None] = {}
     histories: dict[Texts, list[list[Branch]]] = {((),) * requests: [[]]}
     for number, left in enumerate(most, start=1):
         order = _by_lengths(histories)
         if number == 2 and behind is not None:
             order = [texts for texts in behind if texts in histories]
-            why = "" if len(order) == len(behind) else f"{len(behind) - len(order)} texts never come"
+            if len(order) < len(behind):
+                why[f"{len(behind) - len(order)} texts never come"] = None
         elif number > 2:
             order = [order[-1], order[0]][: len(order)]
         groups: list[tuple[Texts, list[Run]]] = []
@@ -117,19 +120,20 @@ def follow_in_a_row(
             if all(run.is_known for run in runs):
                 judge(number, texts, runs)
             else:
-                why = "random numbers are combined"
+                why[COMBINED] = None
             groups.append((texts, runs))
             left -= len(runs)
             sampler.journal.pairs_of_calls += len(runs) if number > 1 or len(most) == 1 else 0
-        if len(groups) < len(order) and (number < 3 or not groups):
+        if len(groups) < len(order):
             missed = f"not after {len(order) - len(groups)} of {len(order)} texts, " if number > 1 else ""
-            return f"{missed}more than {most[number - 1]} runs"
+            why[f"{missed}more than {most[number - 1]} runs"] = None
+            break
         histories = defaultdict(list)
         for run in (run for _, runs in groups for run in runs if run.outputs):
             histories[texts_of(run.outputs)].append(run.made)
         if not histories:
-            return why or "no run has an output"  # which the law of one call reports
-    return why
+            return "; ".join(why) or "no run has an output"  # which the law of one call reports
+    return "; ".join(why)
 
 
 def _by_lengths(texts: Iterable[Texts]) -> list[Texts]:
@@ -214,13 +218,18 @@ def compare_with_the_next(
         behind: as in ``follow_in_a_row``, as the result.
 
     Raises:
-        HiddenRandomnessError: followed again, the calls have other tokens or laws.
+        HiddenRandomnessError: followed again, the calls have other tokens or laws; or the sampler uses
+            randomness that we do not follow.
     """
+    unknown: list[str] = []
 
     def known(tape: Tape, times: int) -> list[Texts]:
         try:
             return play(tape, times)
-        except NotEnumerableError:  # the law of one call says why, or the journal: it reads numbers again
+        except HiddenRandomnessError:
+            raise
+        except NotEnumerableError as error:
+            unknown.append(str(error))
             tape.is_approximate = True
             return []
 
@@ -239,14 +248,17 @@ def compare_with_the_next(
                     f"{HIDDEN}: for the same numbers the first call gave other tokens"
                 )
 
-        calls = MAX_RUNS_OF_THE_FIRST, most
+        calls = max(MAX_RUNS_OF_THE_FIRST, most), most
         return found, follow_in_a_row(sampler, known, lambda outputs: outputs[-1], judge, calls, behind)
 
     found, why = distances()
+    counted = sampler.journal.pairs_of_calls
     if any(found.values()):
-        if any(distances()[0] != found for _ in range(FOUND_AGAIN)):
+        is_found_again = all(distances()[0] == found for _ in range(FOUND_AGAIN))
+        sampler.journal.pairs_of_calls = counted
+        if not is_found_again:
             raise HiddenRandomnessError(f"{HIDDEN}: followed twice, two calls in a row have two laws")
         worst = max(found, key=lambda texts: found[texts])
         text = f"after the tokens {', '.join(map(str, map(list, worst)))} the next call has another law"
         sampler.journal.findings.add(("randomness", f"{text}, total variation {float(found[worst]):.3g}"))
-    return why
+    return why.replace(COMBINED, unknown[0]) if unknown else why

@@ -1,6 +1,7 @@
 """Two calls in a row: on one small pair of each draft length, and on a path that leaves much open."""
 
 from fractions import Fraction
+from itertools import count
 from typing import Any
 
 import pytest
@@ -11,12 +12,14 @@ from spectheory import audit, certify, instances
 from spectheory.auditing.rounds.battery import audit_pairs, random_dyadic
 from spectheory.auditing.rounds.joint_laws import marginal, total_variation
 from spectheory.auditing.rounds.two_calls import (
+    follow_in_a_row,
     follow_two_calls,
     least_accepted,
     questions_of_calls,
 )
 from spectheory.auditing.subjects.asked import Question
 from spectheory.auditing.subjects.shipped import Shipped
+from spectheory.auditing.tape.decisions import HiddenRandomnessError, Tape
 from spectheory.pairs.drafts import Iid
 from spectheory.pairs.pair import ModelPair
 
@@ -93,10 +96,13 @@ def test_numbers_of_one_call_in_the_next() -> None:
     only where it draws one of two tokens; the law of both calls says the same."""
     shipped = Shipped(coins_of_positions, "sampler")
     assert follow_two_calls(shipped, TWO_TOKENS) == ""
+    assert shipped.journal.pairs_of_calls == 9
     assert in_the_next_call(shipped) == set()
     assert follow_two_calls(shipped, THREE_TOKENS, most=2) == "not after 5 of 5 texts, more than 2 runs"
+    assert shipped.journal.pairs_of_calls == 9
     shipped = Shipped(coins_of_positions, "sampler")
     assert follow_two_calls(shipped, THREE_TOKENS) == ""  # after a rejection the next coin is known
+    assert shipped.journal.pairs_of_calls == 20  # the runs that find it again are not counted
     assert in_the_next_call(shipped) == {
         "rand reads random numbers that rand has used in the call before",
         "after the tokens [1] the next call has another law, total variation 0.5",
@@ -108,6 +114,55 @@ def test_partner_numbers_of_their_own() -> None:
     follow_two_calls(shipped, THREE_TOKENS)
     assert shipped.journal.pairs_of_calls == 25
     assert shipped.journal.findings == set()
+
+
+class OnlyTheFirst:
+    """Token verification, whose calls after the first one of a run do something else before."""
+
+    __name__ = "only_the_first"
+    known: Any = None
+
+    def __init__(self, later: Any) -> None:
+        self.later = later
+
+    def __call__(self, paths: Any, target: Any, draft: Any, generator: Any) -> list[int]:
+        is_first, self.known = self.known is not generator, generator
+        if not is_first:
+            self.later(generator)
+        return token_verification(paths, target, draft, generator)
+
+
+def test_why_the_second_call_is_not_followed() -> None:
+    """The reason is the error's own; the partner's second call is followed."""
+    normal = OnlyTheFirst(lambda generator: torch.randn(1, generator=generator))
+    why = follow_two_calls(Shipped(normal, "sampler"), THREE_TOKENS)
+    assert why.startswith("the sampler draws from aten.randn")
+    nothing = OnlyTheFirst(lambda generator: None)
+    assert follow_two_calls(Shipped(nothing, "sampler"), THREE_TOKENS) == ""
+
+
+@pytest.mark.parametrize("behind", [None, [((0,),)]])
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_first_call_whose_law_is_not_known_is_said(behind: Any, is_known: bool) -> None:
+    """Also if the second call, whose law is known, is followed only after some texts."""
+
+    def play(tape: Tape, times: int) -> list[Any]:
+        tape.is_approximate = times == 1 and not is_known
+        return [((tape.decide((Fraction(1, 2), Fraction(1, 2))),),) for _ in range(times)]
+
+    sampler = Shipped(token_verification, "sampler")
+    why = follow_in_a_row(sampler, play, lambda texts: texts[-1], lambda *_: None, (9, 9), behind)
+    assert why == ("" if is_known else "random numbers are combined")
+
+
+def test_hidden_numbers_of_the_second_call() -> None:
+    """A state changes what later calls ask for; the partner asks for the same in every run."""
+    calls = count(1)
+    changing = OnlyTheFirst(lambda generator: bool(torch.rand((), generator=generator) < 1 / next(calls)))
+    with pytest.raises(HiddenRandomnessError, match="it keeps state"):
+        follow_two_calls(Shipped(changing, "sampler"), THREE_TOKENS)
+    same = OnlyTheFirst(lambda generator: bool(torch.rand((), generator=generator) < 1 / 4))
+    assert follow_two_calls(Shipped(same, "sampler"), THREE_TOKENS) == ""
 
 
 def test_total_variation_is_a_metric_up_to_1() -> None:

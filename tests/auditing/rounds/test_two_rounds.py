@@ -265,8 +265,9 @@ def test_rounds_of_which_a_part_is_followed() -> None:
 def test_third_rounds_that_are_not_followed_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     sampler, pair = DraftingRound(speculative_round), random_dyadic(1, 2, 1)
     assert follow_rounds(sampler, pair) == ""
-    monkeypatch.setattr(two_rounds, "MAX_RUNS_OF_A_THIRD", 1)
-    assert follow_rounds(sampler, pair) == "not after 2 of 2 texts, more than 1 runs"
+    for most, missed in ((1, 2), (7, 1)):
+        monkeypatch.setattr(two_rounds, "MAX_RUNS_OF_A_THIRD", most)
+        assert follow_rounds(sampler, pair) == f"not after {missed} of 2 texts, more than {most} runs"
 
 
 def by_last_two(
