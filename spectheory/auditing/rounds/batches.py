@@ -34,6 +34,8 @@ MOST_OUTCOMES = 30
 For a lossless sampler, most batches have fewer, because neighbours have one.  A relaxation may leave no
 request certain, for example with acceptance rates that do not depend on the rows.
 """
+MAX_RUNS_OF_TWO_BATCHES = 10_000
+"""The most runs of two calls of a batch.  Requests that draw every number first have 1 296."""
 
 
 class _Law(NamedTuple):
@@ -212,11 +214,14 @@ def audit_batches(sampler: Shipped, *, stop_at_first: bool = False) -> tuple[str
             mixes_shapes |= is_mixed
             judge.judge(kind, rows, together)
             if not number and not together.fails and sampler.learns is None:
-                compare_with_the_next(
+                why = compare_with_the_next(
                     sampler,
                     lambda tape, times: [sampler.on_batch(rows, times)(tape)],  # noqa: B023
+                    MAX_RUNS_OF_TWO_BATCHES,
                     behind=[max(together.masses, key=lambda texts: together.masses[texts])],
                 )
+                if why:
+                    journal.refused.append(f"two calls in a row of a batch: {why}")
         if failed and not mixes_shapes and not judge.worst:
             why = failed[0][-1].why
             journal.refused.append(f"batches of requests with other numbers of drafts, or of none: {why}")
