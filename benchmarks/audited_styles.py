@@ -44,7 +44,7 @@ PAIRS: Mapping[str, ModelPair] = {
 }
 """One pair has equal rows, on which ties show."""
 MOST_TUPLES = 36
-"""Of tuples of drafts: a loop of two steps has so many times as many runs."""
+"""The most tuples of drafts of a pair.  A loop of two steps has this factor more runs."""
 WRONG = 0.02
 """We prefer a pair with at least this total variation, twice the bound of the audit."""
 

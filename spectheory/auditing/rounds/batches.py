@@ -22,6 +22,7 @@ from spectheory.auditing.subjects.shipped import Shipped, Tokens
 from spectheory.auditing.subjects.signatures import Request, Row
 from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.foundation.documents import count_text
+from spectheory.foundation.errors import InvalidInputError
 
 TOLERANCE, OF_LEARNED = Fraction(1, 10**6), Fraction(1, 10**4)
 """Largest total variation that rounding can cause: torch sums tensors of other shapes in another order.
@@ -134,12 +135,29 @@ class _Judge:
             if isinstance(row, Row) and row.seed is not None:
                 without = marginal(self.law_alone(row._replace(seed=None)).masses, 0)
                 self.note(WITH_A_SEED, total_variation(found, without), law.undecided, kind, _words([row], 0))
-            stated = _stated(row) if self.sampler.relaxation is None else None
-            if stated is not None:
-                text, wanted = stated
+            for text, wanted in self.stated(row):
                 where = f"{_words([row], 0)}: {_tokens(found)} in place of {_tokens(wanted)}"
                 self.note(text, total_variation(found, wanted), law.undecided, kind, where)
         return law
+
+    def stated(self, row: Any) -> Iterator[tuple[str, dict[Tokens, Fraction]]]:
+        """The law of a greedy request, or one without drafts, and the finding if the law found differs."""
+        is_greedy = isinstance(row, Row) and row.is_greedy
+        if self.sampler.relaxation is not None or not (is_greedy or not _num_drafted(row)):
+            return
+        drafts, refused = row[0].reshape(-1).tolist(), self.sampler.journal.refused
+        target = row[1].reshape(-1, row[1].shape[-1])
+        try:
+            rows = [self.sampler.stated_row(drafts[:depth], each) for depth, each in enumerate(target)]
+        except InvalidInputError as error:
+            why = f"the stated law of requests that are greedy or have no drafts: {error}"
+            refused += [] if why in refused else [why]
+        else:
+            if is_greedy:
+                is_tied = any(each.count(max(each)) > 1 for each in rows)
+                yield NOT_THE_FIRST if is_tied else NOT_GREEDY, {_likeliest(rows, drafts): Fraction(1)}
+            else:
+                yield NOT_THE_TARGET, {(token,): prob for token, prob in enumerate(rows[0])}
 
     def has_no_output(self, rows: Sequence[Any], law: _Law, kind: str) -> bool:
         """Whether some run ends without a valid output of a request.  If so, note a finding."""
@@ -246,23 +264,11 @@ def _key(row: Any) -> str:
     return str([(tuple(part.shape), part.tolist()) if isinstance(part, Tensor) else part for part in row])
 
 
-def _stated(row: Any) -> tuple[str, dict[Tokens, Fraction]] | None:
-    """The wanted law of a greedy request or a request without drafts, and the finding if the law differs."""
-    if isinstance(row, Row) and row.is_greedy:
-        likeliest = row.target_probs == row.target_probs.amax(-1, keepdim=True)
-        is_tied = bool((likeliest.sum(-1) > 1).any())
-        return NOT_THE_FIRST if is_tied else NOT_GREEDY, {_likeliest_tokens(row): Fraction(1)}
-    if _num_drafted(row):
-        return None
-    target = row[1].reshape(-1).tolist()
-    return NOT_THE_TARGET, {(token,): Fraction(prob) for token, prob in enumerate(target)}
-
-
-def _likeliest_tokens(row: Row) -> tuple[int, ...]:
+def _likeliest(rows: Sequence[list[Fraction]], drafts: Sequence[int]) -> Tokens:
     """The output of greedy decoding: the drafted tokens while they are most likely, and one more token."""
-    likeliest = row.target_probs.argmax(-1).tolist()
-    wrong = [place for place, token in enumerate(row.draft_tokens.tolist()) if token != likeliest[place]]
-    return tuple(likeliest[: min(wrong, default=len(likeliest) - 1) + 1])
+    likeliest = [row.index(max(row)) for row in rows]
+    wrong = [place for place, token in enumerate(drafts) if token != likeliest[place]]
+    return tuple(likeliest[: min(wrong, default=len(drafts)) + 1])
 
 
 def _num_drafted(row: Any) -> int:

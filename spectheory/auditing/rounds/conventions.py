@@ -2,29 +2,32 @@
 
 - Seeds: the tokens of a request that has a seed do not depend on the requests beside it.
 - Log-probabilities, if a sampler returns them, are those of the tokens in the target's rows.
-- Rows of logits that are NaN, or all masked, end in an error or in a token of the vocabulary, and never in
-  the token that was rejected there.
+- Where a row of logits is NaN or masked whole, the call ends in an error, or the request gets tokens of the
+  vocabulary, and never the token that was rejected there.
 """
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from itertools import product
-from typing import Any
 
-import numpy as np
 import torch
 
 from spectheory.auditing.rounds.batch_battery import FIRST, SECOND, SEEDED
 from spectheory.auditing.rounds.by_calls import real_numbers
 from spectheory.auditing.subjects.shipped import Shipped, Tokens
 from spectheory.auditing.subjects.signatures import Call, Row, verified_batch
+from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.auditing.tape.ordinary import OrdinaryRun
 from spectheory.auditing.tape.races import UndefinedDrawError
-from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.foundation.documents import count_text
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 
 CALLS = 16
-"""The calls of each batch.  In all of them other random numbers give equal tokens with probability 10^-6."""
+"""The calls of each batch.
+
+In all of them a request gets equal tokens from other random numbers beside other requests with probability
+5 * 10^-12; if only the number for the token after all drafts is another, with probability 0.08.
+"""
 CALLS_OF_NAN = 4
 """The calls of each batch with a row of NaN, whose answers hardly depend on random numbers."""
 OF_REQUESTS = 1_000
@@ -38,20 +41,26 @@ def check_conventions(sampler: Shipped) -> tuple[str, ...]:
     """Check the conventions that a sampler of batches declares, and return their names.
 
     Findings go to its journal: per convention the first request that does not keep it.
+
+    Raises:
+        NotEnumerableError: the time is up, or a stand-in lacks something.
     """
     if sampler.signature_name != "batch":
         return ()
-    checked = []
+    checked, journal = [], sampler.journal
     with real_numbers():
         for name, check in CHECKS.items():
             findings = check(sampler)
-            first = next(findings, None)
-            if first is None:
+            try:
+                first = next(findings, None)
+                finding = first or next(filter(None, findings), "")
+            except NotEnumerableError:
+                raise
+            except InvalidInputError as error:  # the declared processor takes no rows of three tokens
+                journal.refused.append(f"{name}: {error}")
                 continue
-            checked.append(name)
-            finding = first or next(filter(None, findings), "")
-            if finding:
-                sampler.journal.findings.add(("batch", finding))
+            checked += [] if first is None else [name]
+            journal.findings |= {("batch", finding)} if finding else set()
     return tuple(checked)
 
 
@@ -61,9 +70,12 @@ def _answers(sampler: Shipped, rows: Sequence[Row], number: int) -> _Answers | N
     def once(call: Call) -> tuple[list[list[int]], list[list[float] | None]]:
         return verified_batch(sampler.sampler, call, rows), call.logprobs
 
+    sampler.check_time()
     try:
         ((found, logprobs),) = sampler.in_a_row(OrdinaryRun(number), 1, once)
-    except (InvalidOutcomeError, UndefinedDrawError):
+    except NotEnumerableError:  # the time is up, or a stand-in lacks something
+        raise
+    except InvalidInputError:
         return None
     return list(zip(map(sampler.tokens, found), logprobs, strict=True))
 
@@ -93,20 +105,16 @@ def _logprobs(sampler: Shipped) -> Iterator[str]:
             if logprobs is None:
                 return
             yield ""
+            who = f"request {place + 1} of 2 gets {list(tokens)} and"
+            if len(logprobs) < len(tokens):
+                yield f"{who} log-probabilities of {count_text(len(logprobs), 'token')}"
             told = zip(tokens, logprobs, rows[place].target_probs, strict=False)
             for depth, (token, found, row) in enumerate(told):
-                probs = _processed(sampler, tokens[:depth], row)
+                probs = sampler.stated_row(tokens[:depth], row)
                 wanted = math.log(probs[token]) if token in range(3) and probs[token] else -math.inf
                 if not math.isclose(found, wanted, abs_tol=LOGPROB_TOLERANCE):
-                    who = f"request {place + 1} of 2 gets {list(tokens)} and for token {depth + 1} the"
-                    yield f"{who} log-probability {found:.4g}; its row has {wanted:.4g}"
-
-
-def _processed(sampler: Shipped, text: Sequence[int], row: torch.Tensor) -> list[Any]:
-    if sampler.processor is None:
-        return row.tolist()
-    exact = np.array([Fraction(prob) for prob in row.tolist()], dtype=object)
-    return sampler.processor((*sampler.prompt, *text), exact).tolist()
+                    differ = f"the log-probability {found:.4g}; its row has {wanted:.4g}"
+                    yield f"{who} for token {depth + 1} {differ}"
 
 
 def _hostile(sampler: Shipped) -> Iterator[str]:

@@ -140,6 +140,7 @@ def flattened(function: Callable[..., Any]) -> BATCH:
         return [(without_padding(own), logs) for own, logs in zip(tokens, logprobs, strict=True)]
 
     sampler.takes_logits = "target_logits" in parameters  # type: ignore[attr-defined]
+    sampler.takes_bonus = "bonus_token_ids" in parameters  # type: ignore[attr-defined]
     return sampler
 
 

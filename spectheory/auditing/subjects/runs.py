@@ -112,6 +112,11 @@ class Runs:
             undecided += probability * is_approximate
         return law, undecided
 
+    def check_time(self) -> None:
+        """Raise ``TimeIsUpError`` if the deadline is over."""
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise TimeIsUpError("the time is up; the cases that were finished are in the scope")
+
     def valid(self, once: Callable[[Any], T], tape: Tape | OrdinaryRun, nothing: T) -> T:
         """Return the result of one run.  If it is not valid, note the reason and return ``nothing``.
 
@@ -125,8 +130,7 @@ class Runs:
         self, once: Callable[[Any], T], tape: Tape | OrdinaryRun, nothing: T
     ) -> tuple[T, Exception | None]:
         """As ``valid``, with the error."""
-        if self.deadline is not None and time.monotonic() > self.deadline:
-            raise TimeIsUpError("the time is up; the cases that were finished are in the scope")
+        self.check_time()
         try:
             return once(tape), None
         except (UndefinedDrawError, InvalidOutcomeError) as error:

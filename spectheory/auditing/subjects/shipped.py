@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
+import torch
 
 from spectheory.auditing.following.intercept import Journal
 from spectheory.auditing.subjects.asked import Numbers, Part, Question, drafts_and_rows, hints_of
@@ -173,6 +174,21 @@ class Shipped(SamplerVerifier, Runs, Verifier):
         if self.processor is not None:
             return processed(pair, self.processor, prompt=self.prompt)
         return pair if self.relaxation is None else self.relaxation.stated(pair)
+
+    def stated_row(self, text: Sequence[int], row: torch.Tensor) -> list[Fraction]:
+        """The row that a request of a batch must have after drafted tokens, from the row that we hand over.
+
+        Where the declared processor has no rational result, we compute it in float64.
+        """
+        exact = np.array(list(map(Fraction, row.tolist())), dtype=object)
+        if self.processor is None:
+            return exact.tolist()
+        before = (*self.prompt, *text)
+        try:
+            found = self.processor(before, exact)
+        except InvalidInputError:
+            found = self.processor(before, exact.astype(float))
+        return list(map(Fraction, found.tolist()))
 
     def asked(self, question: Question) -> Iterator[Part]:
         """The calls that a question makes: one per tuple of drafts."""

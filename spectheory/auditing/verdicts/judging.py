@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from spectheory.auditing.rounds.batch_battery import JOINT_LAWS, KINDS
-from spectheory.auditing.rounds.conventions import CALLS
+from spectheory.auditing.rounds.conventions import CALLS, CALLS_OF_NAN
 from spectheory.auditing.rounds.questions import Question
 from spectheory.auditing.rounds.two_rounds import JOINT
 from spectheory.auditing.subjects.shipped import Shipped
@@ -143,10 +143,13 @@ class Findings:
         return (
             f"inside of every cell of a comparison, at {' and '.join(map(str, PROBES))} of it",
             f"{journal.repeated} of {journal.runs} runs were made again, if possible with ordinary numbers; "
-            "a generator of its own whose numbers decide only the other runs is not found",
+            "a state (a generator of its own, a count of calls) that decides only the others is not found",
             f"{journal.pairs_of_calls} runs of two calls in a row",
             *(
-                (f"by {CALLS} calls of each batch: {', '.join(self.conventions)}",)
+                (
+                    f"by {CALLS} calls of each batch, {CALLS_OF_NAN} with rows without a distribution: "
+                    f"{', '.join(self.conventions)}",
+                )
                 if self.conventions
                 else ()
             ),

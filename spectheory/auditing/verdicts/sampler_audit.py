@@ -141,6 +141,11 @@ def audit(
         return audit_draft_function(sampler, pairs, used)
     sampler = _subject(sampler, signature, drafts)
     if used is not None:
+        if getattr(sampler.sampler, "takes_bonus", False):
+            raise InvalidInputError(
+                "bonus_token_ids are drawn from raw rows; with declared parameters take bonus_probs, and "
+                "draw this token"
+            )
         sampler.processor, sampler.declared = used, processor
         sampler.note = "; ".join(filter(None, (sampler.note, f"judged with {used.name}")))
     sampler.quick = quick
@@ -337,7 +342,11 @@ class _Audit(Findings):
         number = len(batches_of(sampler))
         if not number or (is_defect and self.stop_at_first):
             return
-        self.conventions = check_conventions(sampler)
+        try:
+            self.conventions = check_conventions(sampler)
+        except NotEnumerableError as error:
+            self.refused.append(error)
+            return
         if is_defect and (self.ways or any(case.undecided for case in self.cases)):
             self.not_asked.append(WRONG_ALONE)
             return

@@ -19,7 +19,7 @@ from audits.specimens.samplers import (
 from deep import first_is_quick
 from spectheory import certify, instances
 from spectheory.auditing import audit
-from spectheory.auditing.rounds import batches, two_calls
+from spectheory.auditing.rounds import batches
 from spectheory.auditing.rounds.batch_battery import (
     BESIDE_LONG,
     BESIDE_THREE,
@@ -266,27 +266,6 @@ def test_the_shapes_that_are_named_are_those_of_the_requests() -> None:
             assert 0 < target[token] < draft[token]
 
 
-@pytest.mark.deep
-@pytest.mark.parametrize("relaxation", [None, synthetic_acceptance((Fraction(1, 2),) * 3)])
-@pytest.mark.parametrize("mistake", ["least likely", "sampled"])
-def test_greedy_requests_get_the_likeliest_tokens(mistake: str, relaxation: Any) -> None:
-    """Alone and in a batch they are wrong alike."""
-
-    def function(rows: Any, generator: Any) -> Any:
-        if mistake == "sampled":
-            return batch_token_verification([row._replace(is_greedy=False) for row in rows], generator)
-        return [
-            [int(row.target_probs[0].argmin())] if row.is_greedy
-            else batch_token_verification([row], generator)[0]
-            for row in rows
-        ]  # fmt: skip
-
-    sampler = Shipped(function, "batch", mixes=("greedy",), relaxation=relaxation)
-    audit_batches(sampler, stop_at_first=True)
-    found = any("does not get the likeliest tokens" in text for _, text in sampler.journal.findings)
-    assert found is (relaxation is None)  # which states no law for them
-
-
 @pytest.mark.parametrize(("mixes", "kind"), [(None, "ragged"), ((), "equal lengths")])
 def test_the_joint_law_of_four_requests_is_asked_about_once(mixes: Any, kind: str) -> None:
     """Of all batches of four in which nobody is certain there is one, also where lengths cannot differ."""
@@ -307,12 +286,11 @@ def at_rates(rows: Any, generator: Any) -> Any:
 @pytest.mark.deep
 def test_batches_in_which_nobody_is_certain_are_left_out_and_the_scope_says_it() -> None:
     """A neighbour with certain rows has one output, so that the partner's batches have fewer."""
-    for function, most in ((at_rates, 30), (batch_token_verification, 3)):
+    for function, left_out in ((at_rates, 14), (batch_token_verification, 2)):
         sampler = Shipped(function, "batch", mixes=(), relaxation=synthetic_acceptance((Fraction(1, 2),) * 3))
         audit_batches(sampler)
         (text,) = sampler.journal.refused
-        assert most / 3 < int(text.removesuffix(" of them").split()[-1]) <= most
-        assert "too many outputs together" in text
+        assert text.endswith(f"too many outputs together: {left_out} of them")
         assert not sampler.journal.findings
 
 
@@ -345,66 +323,6 @@ def test_what_combined_numbers_hide_is_not_decided() -> None:
         else:
             assert audit_batches(sampler) == ("equal lengths",)
         assert sampler.journal.findings == set()
-
-
-class DrawsEverything:
-    """Draws all its numbers before it looks at the first, which makes 144 runs of the first batch.
-
-    The wrong one returns the tokens of the batch before.
-    """
-
-    __name__ = "draws_everything"
-
-    def __init__(self, is_right: bool) -> None:
-        self.is_right = is_right
-        self.before: tuple[Any, Any] = None, None
-
-    def __call__(self, rows: Any, generator: Any) -> Any:
-        found = [self.verified(row, generator) for row in rows]
-        before, self.before = self.before, (generator, found)
-        return found if self.is_right or before[0] is not generator else before[1]
-
-    def verified(self, row: Any, generator: Any) -> list[int]:
-        drafts = row.draft_tokens.tolist()
-        coins = torch.rand(len(drafts), generator=generator)
-        residuals = [(p - q).clamp(min=0) for p, q in zip(row.target_probs, row.draft_probs, strict=False)]
-        rows = [left if left.any() else torch.ones(3) for left in residuals] + [row.target_probs[-1]]
-        drawn = [int(torch.multinomial(each, 1, generator=generator)) for each in rows]
-        for place, token in enumerate(drafts):
-            if not coins[place] * row.draft_probs[place, token] < row.target_probs[place, token]:
-                return [*drafts[:place], drawn[place]]
-        return [*drafts, drawn[-1]]
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("is_right", [True, False])
-def test_a_batch_is_followed_again_after_all_runs_of_its_likeliest_outcome(
-    is_right: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of 144 runs of the first call 9 have it."""
-    monkeypatch.setattr(two_calls, "FOUND_AGAIN", 0)
-    sampler = Shipped(DrawsEverything(is_right), "batch", mixes=())
-    sampler.quick = True
-    audit_batches(sampler)
-    assert sampler.journal.pairs_of_calls == 9 * 144
-    assert sampler.journal.refused == []
-    assert (
-        any("the next call has another law" in text for _, text in sampler.journal.findings) is not is_right
-    )
-
-
-def test_a_batch_that_is_not_followed_again_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The partner is followed."""
-    rows = (FIRST._replace(target_probs=FIRST.draft_probs[[0, 1, 1]]),)
-    monkeypatch.setattr(batches, "batches_of", lambda _: [("equal lengths", rows)])
-    for most, refused in (
-        (1, ["two calls in a row of a batch: not after 1 of 1 texts, more than 1 runs"]),
-        (3, []),
-    ):
-        monkeypatch.setattr(batches, "MAX_RUNS_OF_TWO_BATCHES", most)
-        sampler = Shipped(batch_token_verification, "batch", mixes=())
-        audit_batches(sampler)
-        assert sampler.journal.refused == refused
 
 
 def test_a_request_without_an_answer() -> None:

@@ -1,5 +1,6 @@
 """Conventions of engines: the right sampler of a flattened batch keeps each, and a specimen breaks it."""
 
+import math
 import re
 from typing import Any
 
@@ -17,10 +18,13 @@ from spectheory.auditing.rounds.by_calls import learn_requests
 from spectheory.auditing.rounds.conventions import CHECKS, check_conventions
 from spectheory.auditing.rounds.joint_laws import total_variation
 from spectheory.auditing.subjects.model_loops import as_shipped
+from spectheory.auditing.subjects.runs import TimeIsUpError
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import Row
-from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS
-from spectheory.pairs.processors import temperature
+from spectheory.auditing.verdicts import sampler_audit
+from spectheory.foundation.errors import UnknownNameError
+from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED
+from spectheory.pairs.processors import bias, temperature
 
 SAYS = {
     "seeds": r"request \d of \d with the seed \d+ gets the tokens \[.*\], and alone \[.*\]",
@@ -96,6 +100,55 @@ def test_a_sampler_of_rows_returns_pairs() -> None:
     )
 
 
+def test_every_token_has_a_log_probability() -> None:
+    """A sampler that drops the last one is wrong; more than the tokens' are placeholders'."""
+
+    def returns(logprobs: list[float]) -> list[str]:
+        sampler = Shipped(lambda rows, generator: [([0, 1], logprobs)] * len(rows), "batch", "sampler")
+        check_conventions(sampler)
+        return [text for _, text in sampler.journal.findings]
+
+    right = [math.log(float(row[token])) for token, row in zip((0, 1), FIRST.target_probs, strict=False)]
+    assert returns(right[:1]) == ["request 1 of 2 gets [0, 1] and log-probabilities of 1 token"]
+    (text,) = returns([*right, 0.0])
+    assert text.startswith("request 2 of 2")  # whose rows are others
+
+
+def test_a_sampler_that_refuses_a_batch() -> None:
+    """Its error is an answer; the time of an audit that is up, and what a stand-in lacks, are not."""
+
+    def refuses(rows: Any, generator: Any) -> Any:
+        assert rows[0].seed is None
+        raise UnknownNameError("no such batch")
+
+    sampler = Shipped(refuses, "batch")
+    assert check_conventions(sampler) == ()
+    sampler.deadline = 0.0
+    with pytest.raises(TimeIsUpError, match="the time is up"):
+        check_conventions(sampler)
+
+
+def test_an_audit_whose_time_is_up_at_the_conventions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is undecided, and does not fail."""
+
+    def is_up(sampler: Shipped) -> Any:
+        raise TimeIsUpError("the time is up")
+
+    thirds = {"thirds": instances.two_token(1)}
+    for check, verdict in ((is_up, UNDECIDED), (lambda sampler: (), LOSSLESS)):
+        monkeypatch.setattr(sampler_audit, "check_conventions", check)
+        monkeypatch.setattr(sampler_audit, "audit_batches", lambda sampler, **_: ("equal lengths",))
+        assert audit(batch_token_verification, thirds, signature="batch").verdict == verdict
+
+
+def test_parameters_without_a_token_leave_log_probabilities_out() -> None:
+    sampler = flat(rejection_sample)
+    sampler.processor = bias({0: 0, 1: 0, 2: 0})
+    assert check_conventions(sampler) == ("seeds", "rows without a distribution")
+    (text,) = sampler.journal.refused
+    assert text.startswith("log-probabilities: ")
+
+
 def findings_alone(sampler: Shipped, row: Any, kind: str) -> list[str]:
     judge = _Judge(sampler)
     judge.alone(row, kind)
@@ -144,4 +197,5 @@ def test_whole_audits(mistake: str) -> None:
     found = audit(function, {"thirds": instances.two_token(1)}, signature="flattened_batch")
     assert found.verdict == (NOT_LOSSLESS if mistake else LOSSLESS)
     assert "seeds" in found.batches
-    assert any(", ".join(CHECKS) in probe for probe in found.probes)
+    calls = "by 16 calls of each batch, 4 with rows without a distribution: "
+    assert calls + ", ".join(CHECKS) in found.probes

@@ -11,6 +11,7 @@ from spectheory.auditing.rounds.batch_battery import FIRST, NOTHING, SECOND
 from spectheory.auditing.subjects.flattened_batch import flat_tensors, flattened
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS
+from spectheory.pairs.processors import temperature
 
 ONE = {"thirds": instances.two_token(1)}
 
@@ -73,3 +74,15 @@ def test_a_tuple_of_other_parts_is_refused() -> None:
 
     with pytest.raises(InvalidOutcomeError, match="a tuple of 3 parts"):
         flattened(three)([FIRST], None)
+
+
+def test_a_drawn_bonus_token_has_no_declared_parameters() -> None:
+    """It comes from the raw row.  The partner draws it itself, from the row's first likeliest token."""
+
+    def draws(num_draft_tokens: Any, target_probs: Any, bonus_probs: Any) -> Any:
+        return torch.cat([target_probs, bonus_probs])[: len(num_draft_tokens)].argmax(-1)[:, None]
+
+    greedy = temperature(0)
+    assert audit(draws, ONE, signature="flattened_batch", processor=greedy, stop_at_first=True).cases
+    with pytest.raises(InvalidInputError, match="take bonus_probs, and draw this token"):
+        audit(rejection_sample, ONE, signature="flattened_batch", processor=greedy)
