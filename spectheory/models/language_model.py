@@ -302,7 +302,7 @@ class LanguageModelPair:
             raise InvalidInputError(
                 f"{text} and a draft of {draft_length} exceed the models' {limit} positions; {fewer}use a "
                 "shorter prompt or draft, or keep the last tokens of every prompt with max_prompt_tokens "
-                "(--max-prompt-tokens)"
+                "(simulate and plan: --max-prompt-tokens)"
             )
 
     @cached_property

@@ -222,7 +222,7 @@ def test_numbers_are_checked_before_weights_are_loaded(
         (("--checkpoint", str(tmp_path)), "is a folder"),
         (("--checkpoint", str(tmp_path / "no" / "file")), "does not exist"),
         (("--prompts", str(tmp_path / "long.txt")), "prompt 2 ('long long long long long'...)"),
-        (("--prompts", str(tmp_path / "long.txt")), "with max_prompt_tokens (--max-prompt-tokens)"),
+        (("--prompts", str(tmp_path / "long.txt")), "with max_prompt_tokens (simulate and plan: --max"),
         (("--csv", "--json"), "--json and --csv"),
     ):
         assert words in run_error(capsys, *one_call(tiny_models), *arguments)
