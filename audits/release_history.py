@@ -40,7 +40,7 @@ class AuditedRelease:
         verdict: of the audit, or ``NOT_THERE``, also for a release that pip does not find.
         because: the first reason, or why there is no audit.
         file, sha256: the file of the sampler; empty where there is no audit.
-        total_variation: the largest, as a float; ``None`` where there is no audit.
+        total_variation: the largest, as a float; ``None`` where no case was judged.
     """
 
     version: str
@@ -175,5 +175,5 @@ def audited_release(
         next(iter(found.reasons), found.relaxation),
         code.file,
         code.sha256,
-        float(found.total_variation),
+        None if found.total_variation is None else float(found.total_variation),
     )

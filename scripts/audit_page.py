@@ -139,7 +139,7 @@ def entry(found: AuditCertificate) -> dict[str, Any]:
         f"{numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else "".join(map(str, numbers)),
         "yes" if found.sampler in _TREES else "no",
         f"{bound}{float(distance):.3g}",
-        _boundary(found.forbidden),
+        _boundary(found.forbidden or Fraction(0)),
     ]
     return {
         "sampler": found.sampler,

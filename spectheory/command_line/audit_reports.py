@@ -170,7 +170,7 @@ def _said(found: AuditCertificate) -> dict[str, str]:
     from spectheory.auditing.verdicts.audit_certificate import rows_in_words
 
     code, scope = found.provenance, found.scope
-    wrong = found.counterexample
+    wrong, asked = found.counterexample, count_text(len(found.cases), "case")
     counterexample, rows = ("", "") if wrong is None else (wrong.in_words(), rows_in_words(wrong))
     said = {
         "verdict": found.verdict,
@@ -180,7 +180,7 @@ def _said(found: AuditCertificate) -> dict[str, str]:
         "counterexample": counterexample,
         "rows there": rows,
         "tokens per call": found.tokens_text(),
-        "asked": f"{count_text(len(found.cases), 'case')} with (V, L, K) = {scope.shapes_text()}",
+        "asked": f"{asked} with (V, L, K) = {scope.shapes_text()}" if found.cases else found.scope_text(),
         "drafts": ", ".join(scope.processes),
         "batches": found.batches_text(),
         "refused or left out": "; ".join(scope.refused),

@@ -115,14 +115,14 @@ class AuditCertificate(Result):
         return replace(self, counterexample=replace(wrong, law=law))
 
     @property
-    def total_variation(self) -> Fraction:
-        """The largest total variation of all pairs."""
-        return max((case.total_variation for case in self.cases), default=Fraction(0))
+    def total_variation(self) -> Fraction | None:
+        """The largest total variation of all pairs.  ``None`` if no case was judged."""
+        return max((case.total_variation for case in self.cases), default=None)
 
     @property
-    def forbidden(self) -> Fraction:
-        """The largest probability of forbidden outputs."""
-        return max((case.forbidden for case in self.cases), default=Fraction(0))
+    def forbidden(self) -> Fraction | None:
+        """The largest probability of forbidden outputs.  ``None`` if no case was judged."""
+        return max((case.forbidden for case in self.cases), default=None)
 
     @property
     def least_efficient(self) -> AuditCase | None:
@@ -196,35 +196,42 @@ class AuditCertificate(Result):
     )  # fmt: skip
 
     @property
-    def basis(self) -> str:
-        """The weakest way on which the verdict rests: followed, probed or drawn."""
+    def basis(self) -> str | None:
+        """The weakest way on which the verdict rests: followed, probed or drawn.  ``None`` without a case."""
         wrong = [case.basis for case in self.cases if case.is_wrong]
         of_batches = [PROBED] if self.batches_within else []
         bases = wrong[:1] or [case.basis for case in self.cases] + of_batches
-        return max(bases, key=(FOLLOWED, PROBED, DRAWN).index, default=FOLLOWED)
+        return max(bases, key=(FOLLOWED, PROBED, DRAWN).index, default=None)
 
     @property
-    def within(self) -> float:
-        """Bound on the total variation between probed laws and true laws; confidence 1 - 10^-6 for all."""
+    def within(self) -> float | None:
+        """Bound on the total variation between probed laws and true laws; confidence 1 - 10^-6 for all.
+
+        0 if nothing was probed, and ``None`` without a basis.
+        """
         cases = (float(case.undecided) for case in self.cases if case.basis == PROBED)
-        return max((self.batches_within, *cases))
+        return None if self.basis is None else max((self.batches_within, *cases))
 
     @property
-    def would_have_been_seen(self) -> float:
-        """The total variation that draws would have detected on every pair, each with probability 0.99."""
-        return max((float(case.undecided) for case in self.cases if case.basis == DRAWN), default=0.0)
+    def would_have_been_seen(self) -> float | None:
+        """The total variation that draws would have detected on every pair, each with probability 0.99.
+
+        0 if nothing was drawn, and ``None`` without a basis.
+        """
+        cases = (float(case.undecided) for case in self.cases if case.basis == DRAWN)
+        return None if self.basis is None else max(cases, default=0.0)
 
     @property
     def basis_text(self) -> str:
-        """The basis, and the error that it leaves open."""
+        """The basis, and the error that it leaves open.  "" without a basis."""
         if self.verdict == LOSSLESS and self.basis == PROBED:
             return f"{PROBED}, within {self.within:.2g} at confidence 1-{RISK:g}"
         if self.verdict == UNDECIDED and self.basis == DRAWN:
             return f"{DRAWN}, a total variation of {self.would_have_been_seen:.2g} would have been seen"
-        return self.basis
+        return self.basis or ""
 
     def judgement(self) -> tuple[str, str]:
-        if self.verdict == UNDECIDED and not self.cases:  # a basis would say that something was seen
+        if self.basis is None:
             return self.verdict, f"{self.sampler}, no case was judged"
         words = f"{self.verdict} ({self.basis_text})"
         return words, f"{self.sampler} on {count_text(len(self.cases), 'case')}"
@@ -278,8 +285,8 @@ class AuditCertificate(Result):
             "looked_at": self.scope_text(),
             **self.scope.shown(),
             "batches": self.batches_text(),
-            "total_variation": self.total_variation if self.cases else None,
-            "forbidden": self.forbidden if self.cases else None,
+            "total_variation": self.total_variation,
+            "forbidden": self.forbidden,
             "boundary": self.boundary,
             "because": next(iter(self.reasons), self.relaxation),
             "in_words": None if found is None else found.in_words(),

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 
 from spectheory.auditing.rounds.batch_battery import JOINT_LAWS, KINDS
 from spectheory.auditing.rounds.conventions import CALLS, CALLS_OF_NAN
@@ -117,13 +116,13 @@ class Findings:
         )
 
     def _scope(self) -> Scope:
-        bound = max((case.bound for case in self.cases), default=Fraction(0))
+        bound = max((case.bound for case in self.cases), default=None)
+        largest = "" if bound is None else f", here up to {float(bound):.2g}"
         within = max((case.undecided for case in self.cases if case.basis == PROBED), default=None)
         hidden = [] if within is None else [f"faults on less than {float(within):.2g} of the random numbers"]
         return Scope(
             arithmetic="the sampler's own, on rows of float32; its law in rationals",
-            tolerance="rounding to float32, a total variation of 4 (L+1) (Λ+V+8) 2^-24, here up to "
-            f"{float(bound):.2g}",
+            tolerance=f"rounding to float32, a total variation of 4 (L+1) (Λ+V+8) 2^-24{largest}",
             shapes=tuple(
                 sorted({(case.vocab_size, case.draft_length, case.num_drafts) for case in self.cases})
             ),

@@ -1,5 +1,6 @@
 """One screen of an audit: tokens per call and the gap, rows of the counterexample, scope, time and badge."""
 
+import csv
 import json
 import time
 from fractions import Fraction
@@ -150,6 +151,29 @@ def test_an_audit_stops_with_what_was_seen(
     found = audit(counted, {**PAIR, "again": instances.two_token(3)}, drafts=1, time_limit=1e5)
     assert found.is_defective
     assert LATE in found.scope.refused
+
+
+@pytest.mark.parametrize(("seconds", "is_judged"), [("0", False), ("600", True)])
+def test_without_a_case_nothing_was_measured(
+    seconds: str, is_judged: bool, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """No format names a distance, a basis or a tolerance that no case has shown.  The partner has a case."""
+    words = "audit audits.specimens.samplers:token_verification --as sampler --drafts 1"
+    words += f" --pair {write_pair(tmp_path, draft_length=1)} --time {seconds}"
+    measured = ("total_variation", "forbidden", "basis", "within", "would_have_been_seen")
+    main([*words.split(), "--json"])
+    document = json.loads(capsys.readouterr().out)
+    assert [document[name] is not None for name in measured] == [is_judged] * len(measured)
+    main([*words.split(), "--csv", "--report", str(tmp_path / "a.xml"), "--report", str(tmp_path / "a.md")])
+    header, row = csv.reader(capsys.readouterr().out.splitlines())
+    cells = dict(zip(header, row, strict=True))
+    assert [cells[name] != "" for name in measured] == [is_judged] * len(measured)
+    found = audit(token_verification, PAIR, drafts=1, time_limit=float(seconds))
+    printed = [(tmp_path / name).read_text(encoding="utf-8") for name in ("a.xml", "a.md")]
+    for text in (*printed, json.dumps(sarif([found])), found.to_latex()):
+        assert ("here up to" in text) is is_judged
+        assert "0 cases" not in text
+    assert (">undecided<" in badge_of([found])) is not is_judged
 
 
 def test_samplers_in_several_processes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
