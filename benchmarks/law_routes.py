@@ -4,7 +4,7 @@ CPU seconds of one process and thread per checkout, the least of three runs, or 
 two seconds; the time to make the pair is left out.  First uses run in new processes, and all
 their time counts; ``first`` as second argument prints their table only.
 
-    git worktree add ../before before-subtract
+    git worktree add ../before 01fa827e
     PYTHONPATH=. python benchmarks/law_routes.py ../before > benchmarks/results/law_routes.md
 """
 

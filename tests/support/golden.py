@@ -1,4 +1,4 @@
-"""Golden numbers: what the library said at the commit ``before-subtract``, and what it says now.
+"""Golden numbers: what the library said at ``before-subtract`` (01fa827e), and what it says now.
 
 ``python tests/support/golden.py FOLDER`` writes the files of ``tests/golden``.  They are never written anew:
 this program changes as names change, and what it finds must be what they hold.
