@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from spectheory.foundation.documents import decimal_text, number_text
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.foundation.exact_numbers import SUM_TOLERANCE, Number, float_tolerance, plain_number
 from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS
-from spectheory.pairs.contexts import context_number, context_text
+from spectheory.pairs.contexts import all_contexts, context_node, context_text, count_nodes, split_by_depth
 from spectheory.pairs.drafts.iid import Iid, draft_process
-from spectheory.pairs.drafts.kept import AdaptiveDrafts, DisclosedDrafts, HandedRows, Paths
+from spectheory.pairs.drafts.kept import AdaptiveDrafts, DisclosedDrafts, Paths
 from spectheory.pairs.drafts.per_path import PerPath
 from spectheory.pairs.drafts.process import DraftProcess
 from spectheory.pairs.pair import ModelPair
 
-NO_TOKEN = -1
-"""The outcome of a row that sums to less than 1, with the missing probability."""
-MAX_TUPLES_OF_PATHS = 200_000
-"""The most K-tuples of whole paths of which a completed law is computed: some seconds in rationals."""
+MAX_TUPLES_OF_NODES = 1_000_000
+"""The most K-tuples of nodes of which a completed law is computed: some seconds in rationals."""
 
 
 @dataclass(frozen=True)
@@ -91,87 +92,61 @@ def draft_defect(process: int | DraftProcess, pair: ModelPair) -> DraftDefect:
     """
     drafts = draft_process(process)
     drafts.check(pair)
+    basis = "rationals" if pair.is_exact else "float64"
     if isinstance(drafts, DisclosedDrafts):
         drafts = drafts.as_kept(pair)
     if not isinstance(drafts, AdaptiveDrafts):
         if type(drafts) not in (Iid, PerPath):
             raise InvalidInputError(f"draft_defect takes independent paths, not {drafts.name}")
-        zero = plain_number(pair.numbers.draft[0][0, 0] * 0)
-        return DraftDefect(zero, (), None, None, _basis(pair))
-    if pair.vocab_size ** (pair.draft_length * drafts.num_drafts) > MAX_TUPLES_OF_PATHS:
+        return DraftDefect(plain_number(pair.numbers.draft[0][0, 0] * 0), (), None, None, basis)
+    nodes = count_nodes(pair.vocab_size, pair.draft_length)
+    if nodes**drafts.num_drafts > MAX_TUPLES_OF_NODES:
         raise EnumerationTooLargeError(
-            f"{pair.vocab_size}^{pair.draft_length * drafts.num_drafts} tuples of paths exceed "
-            f"{MAX_TUPLES_OF_PATHS}; use a shorter draft length, fewer paths or fewer tokens"
+            f"{nodes}^{drafts.num_drafts} tuples of kept paths exceed {MAX_TUPLES_OF_NODES}; use a shorter "
+            "draft length, fewer paths or fewer tokens"
         )
-    rows = [drafts.drafter(pair, number) for number in range(drafts.num_drafts)]
-    _check_rows(drafts, pair, rows)
-    completed = completed_law(drafts.kept_law(pair), rows)
-    handed = completed_law({((),) * drafts.num_drafts: 1}, rows)
-    delta = sum(abs(completed.get(paths, 0) - handed.get(paths, 0)) for paths in {*completed, *handed}) / 2
-    if delta <= float_tolerance(pair, SUM_TOLERANCE):
-        return DraftDefect(plain_number(delta), (), None, None, _basis(pair))
-    worst, probability, expected = _smallest(completed, handed, pair)
-    named = tuple(tuple("⊥" if token == NO_TOKEN else pair.vocab[token] for token in path) for path in worst)
-    numbers = plain_number(probability), plain_number(expected)
-    return DraftDefect(plain_number(delta), named, *numbers, _basis(pair))
-
-
-def completed_law(kept: dict[Paths, Any], rows: list[ModelPair]) -> dict[Paths, Any]:
-    """Complete every path to L tokens by the rows of its model.  K paths -> probability
-
-    Where a row sums to less than 1, the rest of the path is ``NO_TOKEN`` with the missing probability.
-    """
-    size, length = rows[0].vocab_size, rows[0].draft_length
-    law = dict(kept)
-    for number, model in enumerate(rows):
-        for _ in range(length):
-            longer: dict[Paths, Any] = {}
-            for paths, prob in law.items():
-                path = paths[number]
-                if len(path) == length:
-                    longer[paths] = longer.get(paths, 0) + prob
-                    continue
-                row = model.numbers.draft[len(path)][context_number(path, size)]
-                missing = 1 - row.sum() if isinstance(model, HandedRows) else 0
-                ends: list[tuple[Any, Any]] = [((*path, token), row[token]) for token in range(size)]
-                ends.append(((*path, *[NO_TOKEN] * (length - len(path))), missing))
-                for end, share in ends:
-                    if share > 0:
-                        key = (*paths[:number], end, *paths[number + 1 :])
-                        longer[key] = longer.get(key, 0) + prob * share
-            law = longer
-    return law
-
-
-def _smallest(
-    completed: dict[Paths, Any], handed: dict[Paths, Any], pair: ModelPair
-) -> tuple[Paths, Any, Any]:
-    """Find the K prefixes of the smallest depth whose probability is wrong, and of these the worst."""
+    kept, models = drafts.kept_law(pair), [drafts.drafter(pair, k) for k in range(drafts.num_drafts)]
     slack = float_tolerance(pair, SUM_TOLERANCE)
+    completed, handed = completed_laws(kept, models, pair.draft_length)
+    delta = plain_number(abs(completed - handed).sum() / 2)
+    if delta <= slack:
+        return DraftDefect(delta, (), None, None, basis)
     for depth in range(1, pair.draft_length + 1):
-        sums: dict[Paths, list[Any]] = {}
-        for place, law in enumerate((completed, handed)):
-            for paths, prob in law.items():
-                key = tuple(path[:depth] for path in paths)
-                sums.setdefault(key, [0, 0])[place] += prob
-        worst = max(sums, key=lambda key: abs(sums[key][0] - sums[key][1]))
-        if abs(sums[worst][0] - sums[worst][1]) > slack:
-            return worst, *sums[worst]
-    raise AssertionError("the laws differ at the full length")  # pragma: no cover
+        completed, handed = completed_laws(kept, models, depth)
+        excess = completed - handed
+        worst = max(np.ndindex(excess.shape), key=lambda at: (abs(excess[at]), completed[at] > 0))
+        if abs(excess[worst]) > slack:
+            break
+    texts = all_contexts(pair.vocab_size, depth)
+    named = tuple(
+        (*(pair.vocab[token] for token in texts[node]), *"⊥" * (depth - len(texts[node]))) for node in worst
+    )
+    return DraftDefect(delta, named, plain_number(completed[worst]), plain_number(handed[worst]), basis)
 
 
-def _check_rows(process: AdaptiveDrafts, pair: ModelPair, rows: list[ModelPair]) -> None:
-    """Refuse a row with a sum above 1: no law of drafts has such rows."""
-    for model in rows:
-        if not isinstance(model, HandedRows):
-            continue
-        slack = float_tolerance(pair, SUM_TOLERANCE)
-        for depth, level in enumerate(model.draft):
-            for number, total in enumerate(level.sum(axis=1)):
-                if total > 1 + slack:
-                    text = context_text(pair.context(depth, number))
-                    raise InvalidInputError(f"the row handed over at '{text}' sums to {total}: it is no law")
+def completed_laws(kept: Mapping[Paths, Any], models: Sequence[ModelPair], depth: int) -> np.ndarray:
+    """Compute the joint laws of the first ``depth`` tokens of K drafts: of completed drafts, and of the rows.
 
-
-def _basis(pair: ModelPair) -> str:
-    return "rationals" if pair.is_exact else "float64"
+    Returns:
+        [2, nodes, .., nodes], one axis per path, nodes in the order of ``contexts.all_contexts``.  Where a
+        row sums to less than 1, the missing probability stays at the node.
+    """
+    size, one = models[0].vocab_size, models[0].numbers.draft_path_probs[0][0]
+    nodes = count_nodes(size, depth)
+    laws = np.full((nodes,) * len(models) + (2,), one - one)
+    laws[(0,) * len(models) + (1,)] = one
+    for paths, prob in kept.items():
+        laws[(*(context_node(path[:depth], size) for path in paths), 0)] += prob
+    for model in models:  # complete the path of the first axis, and make it the last
+        levels = split_by_depth(laws.reshape(nodes, -1), size, depth)
+        steps = zip(levels[:-1], model.numbers.draft, levels[1:], strict=False)
+        for length, (here, rows, below) in enumerate(steps):
+            missing = 1 - rows.sum(axis=1, keepdims=True)
+            if missing.min() < -float_tolerance(model, SUM_TOLERANCE):
+                text = context_text(model.context(length, int(missing.argmin())))
+                total = 1 - missing.min()
+                raise InvalidInputError(f"the row handed over at '{text}' sums to {total}: it is no law")
+            below += (rows[:, :, None] * here[:, None]).reshape(below.shape)
+            here *= missing
+        laws = np.ascontiguousarray(np.moveaxis(laws, 0, -1))
+    return laws

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
@@ -102,16 +104,16 @@ class KeptDrafts(AdaptiveDrafts):
     def kept_law(self, pair: ModelPair) -> dict[Paths, Any]:
         probs = parse_rows({"law": list(self.law.values())})["law"]
         probs = to_flint(probs) if pair.is_exact else probs.astype(float)
-        if abs(probs.sum() - 1) > float_tolerance(pair, SUM_TOLERANCE):
-            raise InvalidInputError(f"the law of kept drafts sums to {probs.sum()}, not 1")
-        for paths in self.law:
-            for path in paths:
-                if len(path) > pair.draft_length or any(not 0 <= t < pair.vocab_size for t in path):
-                    raise InvalidInputError(
-                        f"'{context_text(path)}' is no draft of the pair: at most {pair.draft_length} tokens "
-                        f"out of {pair.vocab_size}"
-                    )
-        return {paths: prob for paths, prob in zip(self.law, probs, strict=True) if prob > 0}
+        law = {paths: prob for paths, prob in zip(self.law, probs, strict=True) if prob > 0}
+        if abs(sum(law.values()) - 1) > float_tolerance(pair, SUM_TOLERANCE):
+            raise InvalidInputError(f"the law of kept drafts sums to {sum(law.values())}, not 1")
+        for path in chain.from_iterable(law):
+            if len(path) > pair.draft_length or any(not 0 <= t < pair.vocab_size for t in path):
+                raise InvalidInputError(
+                    f"'{context_text(path)}' is no draft of the pair: at most {pair.draft_length} tokens "
+                    f"out of {pair.vocab_size}"
+                )
+        return law
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,9 +147,9 @@ class DisclosedDrafts(AdaptiveDrafts):
         ]
 
     def kept_law(self, pair: ModelPair) -> dict[Paths, Any]:
-        law: dict[Any, Any] = {}
+        law = Counter[Context]()
         for prob, tokens, _ in self.events:
-            law[tokens] = law.get(tokens, 0) + parse_entry(prob)
+            law[tokens] += parse_entry(prob)  # type: ignore[assignment]
         return KeptDrafts(law).kept_law(pair)
 
     def as_kept(self, pair: ModelPair) -> KeptDrafts:
@@ -159,9 +161,10 @@ class DisclosedDrafts(AdaptiveDrafts):
         rows: dict[Context, Row] = {}
         for _, tokens, given in self.events:
             for depth, row in enumerate(given):
-                known = rows.setdefault(tokens[:depth], row)
-                if list(map(str, known)) != list(map(str, row)):
-                    one, other = (", ".join(map(str, each)) for each in (known, row))
+                one, other = (
+                    ", ".join(map(str, each)) for each in (rows.setdefault(tokens[:depth], row), row)
+                )
+                if one != other:
                     raise InvalidInputError(
                         f"the text '{context_text(tokens[:depth])}' has two rows, ({one}) and ({other}): "
                         "rows must be a function of the text before the token"

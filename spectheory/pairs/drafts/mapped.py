@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from itertools import takewhile
 
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.contexts import Context
 from spectheory.pairs.drafts.kept import HandedRowsOf, KeptDrafts
+from spectheory.pairs.drafts.process import whole_paths
 from spectheory.pairs.drafts.repairs import with_conditioned_rows
 from spectheory.pairs.pair import ModelPair
 
@@ -44,23 +46,17 @@ def mapped_drafts(
     """
     if pair.is_exact and not drafter.is_exact:
         raise InvalidInputError("the drafter is in float64 and the pair exact; give pair.to_float()")
-    law: dict[Context, Any] = {}
-    for number, prob in enumerate(drafter.draft_path_probs(drafter.draft_length)):
-        if prob > 0:
-            tokens = _mapped(drafter.context(drafter.draft_length, number), token_map)[: pair.draft_length]
-            law[tokens] = law.get(tokens, 0) + prob
+    law = Counter[Context]()
+    for path, prob, _ in whole_paths(drafter):
+        law[_mapped(path, token_map)[: pair.draft_length]] += prob
     return with_conditioned_rows(KeptDrafts(law), pair) if rows is None else KeptDrafts(law, rows)
 
 
 def _mapped(drafted: Context, token_map: TokenMap) -> Context:
     if callable(token_map):
         return tuple(token_map(drafted))
-    tokens = []
-    for token in drafted:
-        if token not in token_map:
-            raise InvalidInputError(f"the token map has no entry for the drafted token {token}")
-        image = token_map[token]
-        if image is None:
-            break
-        tokens.append(image)
-    return tuple(tokens)
+    try:
+        images = map(token_map.__getitem__, drafted)
+        return tuple(takewhile(lambda image: image is not None, images))  # type: ignore[arg-type]
+    except KeyError as error:
+        raise InvalidInputError(f"the token map has no entry for the drafted token {error}") from None

@@ -10,7 +10,7 @@ import numpy as np
 
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import flint_if_exact, fractions_if_exact
-from spectheory.pairs.contexts import Context, context_node, count_nodes, paths_to
+from spectheory.pairs.contexts import Context, context_node, count_nodes, paths_to, rows_along
 from spectheory.pairs.pair import ModelPair
 
 SAMPLED_PROCESSES = frozenset({"iid", "prefix_tree", "without_replacement", "hub_tree", "per_path"})
@@ -182,3 +182,11 @@ def path_hits(pair: ModelPair, members: np.ndarray) -> np.ndarray:
     for column, prob in zip(members.T, probs, strict=True):
         total[column] = total[column] + prob
     return total
+
+
+def whole_paths(pair: ModelPair) -> Iterator[tuple[Context, Any, np.ndarray]]:
+    """Yield the paths of L tokens that the draft draws, their probabilities and their draft rows, [L, V]."""
+    depth, probs = pair.draft_length, pair.numbers.draft_path_probs[-1]
+    prefixes, _ = paths_to(np.arange(len(probs)), depth, pair.vocab_size)
+    for number in np.flatnonzero(probs > 0):
+        yield pair.context(depth, int(number)), probs[number], rows_along(pair.draft, prefixes[number])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from itertools import takewhile
+
 import numpy as np
 
 from spectheory.foundation.arrays import normalise
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.pairs.contexts import all_contexts, context_number
+from spectheory.pairs.contexts import Context, all_contexts, context_number
 from spectheory.pairs.drafts.kept import AdaptiveDrafts, KeptDrafts
 from spectheory.pairs.pair import ModelPair
 
@@ -14,22 +17,23 @@ CEMETERY = "⊥"
 """The name of the token that stands for a dropped draft."""
 
 
-def kept_masses(process: AdaptiveDrafts, pair: ModelPair) -> list[np.ndarray]:
-    """Compute m(a) = P(the kept tokens start with a) for one path, [V^depth] per depth 0..L.
+def kept_weights(process: AdaptiveDrafts, pair: ModelPair) -> dict[Context, np.ndarray]:
+    """Compute P(the kept tokens are a, and then this token or ⊥) for one path: a -> [V+1].
 
     Raises:
         InvalidInputError: several paths are drafted.
     """
     if process.num_drafts != 1:
         raise InvalidInputError(
-            f"kept masses are those of one path, and {process.num_drafts} are drafted; repair each path by "
-            "itself, as Shortened(1, rule)"
+            f"a repair is of one path, and {process.num_drafts} are drafted; repair each path by itself, as "
+            "Shortened(1, rule)"
         )
-    masses = [probs * 0 for probs in pair.numbers.draft_path_probs]
+    end, zero = pair.vocab_size, pair.numbers.draft[0][0, 0] * 0
+    weights: dict[Context, np.ndarray] = defaultdict(lambda: np.full(end + 1, zero))
     for (path,), prob in process.kept_law(pair).items():
-        for depth, level in enumerate(masses[: len(path) + 1]):
-            level[context_number(path[:depth], pair.vocab_size)] += prob
-    return masses
+        for depth, token in enumerate((*path, end)[: pair.draft_length]):
+            weights[path[:depth]][token] += prob
+    return weights
 
 
 def with_conditioned_rows(process: AdaptiveDrafts, pair: ModelPair) -> KeptDrafts:
@@ -46,13 +50,8 @@ def with_conditioned_rows(process: AdaptiveDrafts, pair: ModelPair) -> KeptDraft
         >>> print(repaired.total_variation, repaired.block_efficiency)
         0 29/20
     """
-    rows = {
-        pair.context(depth, number): list(row)
-        for depth, below in enumerate(kept_masses(process, pair)[1:])
-        for number, row in enumerate(normalise(below.reshape(-1, pair.vocab_size)))
-        if row.sum() > 0
-    }
-    return KeptDrafts(process.kept_law(pair), rows)
+    kept = {context: normalise(row[:-1]) for context, row in kept_weights(process, pair).items()}
+    return KeptDrafts(process.kept_law(pair), {context: row for context, row in kept.items() if row.any()})
 
 
 def with_cemetery(process: AdaptiveDrafts, pair: ModelPair) -> ModelPair:
@@ -72,19 +71,12 @@ def with_cemetery(process: AdaptiveDrafts, pair: ModelPair) -> ModelPair:
         >>> print(repaired.total_variation, repaired.block_efficiency)
         0 3/2
     """
-    masses, size, length = kept_masses(process, pair), pair.vocab_size, pair.draft_length
+    weights, size, length = kept_weights(process, pair), pair.vocab_size, pair.draft_length
     zero = pair.target[0][0, 0] * 0
     target, draft = {}, {}
     for context in all_contexts(size + 1, length):
-        known = context[: context.index(size)] if size in context else context  # ⊥ has the number V
-        depth, number = len(known), context_number(known, size)
-        target[context] = [*pair.target[depth][number], zero]
-        if len(context) == length:
-            continue
-        row, mass = [*[zero] * size, zero + 1], masses[depth][number]
-        if known == context and mass > 0:
-            below = masses[depth + 1][number * size : (number + 1) * size]
-            lost = max(mass - below.sum(), mass * 0)  # in floats the difference may be below 0
-            row = list(np.append(below, lost) / mass)
-        draft[context] = row
+        known = tuple(takewhile(lambda token: token < size, context))  # ⊥ has the number V
+        target[context] = [*pair.target[len(known)][context_number(known, size)], zero]
+        if len(context) < length:
+            draft[context] = normalise(weights.get(context, np.array([zero] * size + [zero + 1])))
     return ModelPair.from_contexts(target, draft, length, (*pair.vocab, CEMETERY))

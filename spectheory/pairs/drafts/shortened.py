@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
+from math import prod
 from typing import Any, ClassVar, NamedTuple
 
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.exact_numbers import float_tolerance, to_flint
+from spectheory.foundation.exact_numbers import float_tolerance
 from spectheory.foundation.validation import is_whole
-from spectheory.pairs.contexts import Context, path_to, paths_to, rows_along
+from spectheory.pairs.contexts import Context
 from spectheory.pairs.drafts.defect import draft_defect
 from spectheory.pairs.drafts.iid import Iid, draft_process
-from spectheory.pairs.drafts.kept import AdaptiveDrafts, Paths
+from spectheory.pairs.drafts.kept import AdaptiveDrafts, KeptDrafts, Paths
 from spectheory.pairs.drafts.per_path import PerPath
-from spectheory.pairs.drafts.process import COUNTED_AT_ONCE, DraftProcess
+from spectheory.pairs.drafts.process import DraftProcess, whole_paths
 from spectheory.pairs.pair import ModelPair
-from spectheory.pairs.rows import parse_rows
 
 LengthRule = Callable[[Any, Any], Any]
 """rule(tokens, rows) -> a length from 0 to L, K lengths, or a law of them: length(s) -> probability."""
@@ -70,48 +72,33 @@ class Shortened(AdaptiveDrafts):
     def drafter(self, pair: ModelPair, path_index: int) -> ModelPair:
         return self.base().drafter(pair, path_index)
 
-    def lengths(self, pair: ModelPair) -> Iterator[tuple[Paths, Any, dict[tuple[int, ...], Any]]]:
-        """Yield (K whole paths, their probability, the law of their K lengths)."""
-        process, drafts = self.base(), range(self.num_drafts)
-        for leaves, probs in process.enumerate(pair, COUNTED_AT_ONCE):
-            prefixes, _ = paths_to(leaves, pair.draft_length, pair.vocab_size)
-            rows = [rows_along(process.drafter(pair, k).draft, prefixes[:, k]) for k in drafts]
-            for number, prob in enumerate(probs):
-                paths = tuple(
-                    path_to(int(leaf), pair.draft_length, pair.vocab_size) for leaf in leaves[number]
-                )
-                along = tuple(each[number] for each in rows)
-                given = (paths[0], along[0]) if len(paths) == 1 else (paths, along)
-                yield paths, prob, self._law(self.rule(*given), pair)
+    def laws(self, pair: ModelPair) -> Iterator[tuple[Paths, Any, dict[Paths, Any]]]:
+        """Yield (K whole paths, their probability, the law of the kept tokens given them)."""
+        models = [self.drafter(pair, number) for number in range(self.num_drafts)]
+        for drawn in product(*map(whole_paths, reversed(models))):  # path 0 changes fastest, as in ``Iid``
+            paths, probs, rows = zip(*reversed(drawn), strict=True)
+            answer = self.rule(paths, rows) if len(paths) > 1 else self.rule(paths[0], rows[0])
+            answer = tuple(answer) if isinstance(answer, list) else answer
+            given = answer if isinstance(answer, Mapping) else {answer: 1}
+            kept = {self._cut(paths, length): share for length, share in given.items()}
+            yield paths, prod(probs), KeptDrafts(kept).kept_law(pair)
 
     def kept_law(self, pair: ModelPair) -> dict[Paths, Any]:
         law: dict[Paths, Any] = {}
-        for paths, prob, lengths in self.lengths(pair):
-            for kept, share in lengths.items():
-                key = tuple(path[:number] for path, number in zip(paths, kept, strict=True))
-                law[key] = law.get(key, 0) + prob * share
-        return {paths: prob for paths, prob in law.items() if prob > 0}
+        for _, prob, given in self.laws(pair):
+            for kept, share in given.items():
+                law[kept] = law.get(kept, 0) + prob * share
+        return law
 
-    def _law(self, answer: Any, pair: ModelPair) -> dict[tuple[int, ...], Any]:
-        """Check what a rule returned, and write it as a law of K lengths."""
-        answer = tuple(answer) if isinstance(answer, list) else answer
-        given = answer if isinstance(answer, Mapping) else {answer: 1}
-        shares = parse_rows({"lengths": list(given.values())})["lengths"]
-        shares = to_flint(shares) if pair.is_exact else shares.astype(float)
-        law: dict[tuple[int, ...], Any] = {}
-        for length, share in zip(given, shares, strict=True):
-            lengths = (length,) * self.num_drafts if is_whole(length) else tuple(length)
-            if len(lengths) != self.num_drafts or any(
-                not is_whole(each) or not 0 <= each <= pair.draft_length for each in lengths
-            ):
-                raise InvalidInputError(
-                    f"a length rule returned {length!r}; expected a number of tokens from 0 to "
-                    f"{pair.draft_length}, or {self.num_drafts} of them"
-                )
-            law[lengths] = law.get(lengths, 0) + share
-        if abs(shares.sum() - 1) > float_tolerance(pair, 1e-9):
-            raise InvalidInputError(f"the law of a length sums to {shares.sum()}, not 1")
-        return {lengths: share for lengths, share in law.items() if share > 0}
+    def _cut(self, paths: Paths, length: Any) -> Paths:
+        lengths = (length,) * len(paths) if is_whole(length) else tuple(length)
+        most = len(paths[0])
+        if len(lengths) != len(paths) or any(not is_whole(n) or not 0 <= n <= most for n in lengths):
+            raise InvalidInputError(
+                f"a length rule returned {length!r}; expected a number of tokens from 0 to {most}, or "
+                f"{len(paths)} of them"
+            )
+        return tuple(path[:number] for path, number in zip(paths, lengths, strict=True))
 
 
 class LengthFlags(NamedTuple):
@@ -137,43 +124,41 @@ def length_flags(process: Shortened, pair: ModelPair) -> LengthFlags:
         >>> length_flags(Shortened(1, lambda tokens, rows: 1 + (tokens[0] == 0)), instances.two_token(2))
         LengthFlags(predictable=True, pseudo_stopping=True, stopping_point=True)
     """
-    is_right = bool(draft_defect(process, pair))
-    return LengthFlags(_is_predictable(process, pair), is_right, is_stopping_point(process, pair))
+    drawn, is_right = list(process.laws(pair)), bool(draft_defect(process, pair))
+    is_predictable = all(_kept_tokens_decide(_of_path(drawn, k), pair) for k in range(process.num_drafts))
+    return LengthFlags(is_predictable, is_right, _kept_tokens_decide(drawn, pair))
 
 
 def is_stopping_point(process: Shortened, pair: ModelPair) -> bool:
     """Whether the kept tokens of all paths together decide the lengths (theory.md Statement 8.7)."""
-    drawn = [(paths, law) for paths, prob, law in process.lengths(pair) if prob > 0]
-    every = {lengths for _, law in drawn for lengths in law}
-    ends: dict[Any, list[Any]] = {}
-    for paths, law in drawn:
-        for lengths in every:
-            kept = tuple(path[:number] for path, number in zip(paths, lengths, strict=True))
-            ends.setdefault((lengths, kept), []).append(law.get(lengths, 0))
-    return not _vary(ends, pair)
+    return _kept_tokens_decide(process.laws(pair), pair)
 
 
-def _vary(values: Mapping[Any, list[Any]], pair: ModelPair) -> bool:
-    """Whether a probability differs between drafts that share a key."""
-    return any(max(each) - min(each) > float_tolerance(pair, 1e-9) for each in values.values())
+Laws = Iterable[tuple[Paths, Any, Mapping[Paths, Any]]]
+"""Whole paths, their probability, and the law of the kept tokens given them."""
 
 
-def _is_predictable(process: Shortened, pair: ModelPair) -> bool:
-    """Whether P(N >= i | own path) depends on the first i - 1 tokens of the path, for every path."""
-    drawn = [entry for entry in process.lengths(pair) if entry[1] > 0]
-    for number in range(process.num_drafts):
-        mass: dict[Context, Any] = {}
-        reached: dict[tuple[Context, int], Any] = {}
-        for paths, prob, law in drawn:
-            own = paths[number]
-            mass[own] = mass.get(own, 0) + prob
-            for lengths, share in law.items():
-                for i in range(1, lengths[number] + 1):
-                    reached[own, i] = reached.get((own, i), 0) + prob * share
-        ends: dict[tuple[Context, int], list[Any]] = {}
-        for own, total in mass.items():
-            for i in range(1, pair.draft_length + 1):
-                ends.setdefault((own[: i - 1], i), []).append(reached.get((own, i), total * 0) / total)
-        if _vary(ends, pair):
-            return False
-    return True
+def _of_path(drawn: Laws, number: int) -> Laws:
+    """Take one path by itself, as if the other paths were coins of its length rule.
+
+    P(N >= i | path) is a function of the first i - 1 tokens for every i if and only if P(N = n | path) is a
+    function of the first n tokens for every n.  So the rule is predictable if the kept tokens decide.
+    """
+    masses: dict[Context, Counter[Paths]] = defaultdict(Counter)
+    for paths, prob, law in drawn:
+        for kept, share in law.items():
+            masses[paths[number]][kept[number : number + 1]] += prob * share
+    for path, mass in masses.items():
+        total = sum(mass.values())
+        yield (path,), total, {kept: part / total for kept, part in mass.items()}
+
+
+def _kept_tokens_decide(drawn: Laws, pair: ModelPair) -> bool:
+    """Whether P(these kept tokens | paths) is equal for all paths that start with them."""
+    laws = [(paths, law) for paths, _, law in drawn]
+    every = {tuple(map(len, kept)) for _, law in laws for kept in law}
+    shares: dict[Paths, list[Any]] = defaultdict(list)
+    for (paths, law), lengths in product(laws, every):
+        kept = tuple(path[:number] for path, number in zip(paths, lengths, strict=True))
+        shares[kept].append(law.get(kept, 0))
+    return all(max(each) - min(each) <= float_tolerance(pair, 1e-9) for each in shares.values())
