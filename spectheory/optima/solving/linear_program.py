@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from flint import fmpq
 
+from spectheory.foundation.documents import number_text
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import to_flint
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 Sense = Literal["<=", ">=", "=="]
 Direction = Literal["max", "min"]
+MOST_SHOWN = 12
+"""The most rows of a block, and terms of a row, in the text of a program."""
 Repair = Callable[["LinearProgram", np.ndarray], np.ndarray]
 """(program, nearly feasible float point [n]) -> feasible float point [n]."""
 
@@ -126,14 +129,18 @@ class LinearProgram:
         InvalidInputError: sizes differ, a block name occurs twice, or exact and float entries are mixed.
 
     Example:
-        max x + y with x + 2 y ≤ 4 and x ≤ 3:
-
         >>> import numpy as np
         >>> row = ConstraintBlock("row", "-", "<=", np.array([0, 0, 1]), np.array([0, 1, 0]),
         ...                       np.array([1.0, 2.0, 1.0]), np.array([4.0, 3.0]))
         >>> program = LinearProgram("toy", "-", "max", ("x", "y"), np.array([1.0, 1.0]), (row,))
         >>> program.size, program.arithmetic
         ((2, 2), 'float64')
+        >>> print(program)
+        toy (2 variables, 2 constraints)
+        max x + y
+        row, -:
+            x + 2 y <= 4
+            x <= 3
     """
 
     name: str
@@ -194,6 +201,36 @@ class LinearProgram:
     def describe(self) -> str:
         """Write the program's name and size as text, for messages."""
         return f"{self.name} ({self.num_variables} variables, {self.num_constraints} constraints)"
+
+    def __str__(self) -> str:
+        """Write the program as the paper displays it: the objective, and the rows of every block.
+
+        Of a block with more than ``MOST_SHOWN`` rows, and of a row with more terms, the first ones are shown.
+        """
+        every = np.arange(self.num_variables)
+        lines = [self.describe(), f"{self.direction} {self._sum(every, self.objective)}"]
+        for block in self.blocks:
+            lines.append(f"{block.name}, {block.equation}:")
+            for row, bound in enumerate(block.rhs[:MOST_SHOWN]):
+                of_row = block.rows == row
+                left = self._sum(block.columns[of_row], block.coefficients[of_row])
+                lines.append(f"    {left} {block.sense} {number_text(bound, decimal=False)}")
+            if block.size > MOST_SHOWN:
+                lines.append(f"    .. and {block.size - MOST_SHOWN} more")
+        return "\n".join(lines)
+
+    def _sum(self, columns: np.ndarray, coefficients: np.ndarray) -> str:
+        terms = [(columns[place], coefficients[place]) for place in np.flatnonzero(coefficients)]
+        text = ""
+        for column, coefficient in terms[:MOST_SHOWN]:
+            size = abs(coefficient)
+            factor = "" if size == 1 else f"{number_text(size, decimal=False)} "
+            label = self.variables[column]
+            variable = label if isinstance(label, str) else f"x{label}"
+            text += f" {'-' if coefficient < 0 else '+'} {factor}{variable}"
+        if len(terms) > MOST_SHOWN:
+            text += f" + .. {len(terms) - MOST_SHOWN} more"
+        return f"-{text[3:]}" if text.startswith(" - ") else text[3:] or "0"
 
     def block(self, name: str) -> ConstraintBlock:
         """Return the block with this name.

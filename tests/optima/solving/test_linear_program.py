@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from program_support import TWO_TOKENS, toy
+from spectheory import instances
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import flint_if_exact
 from spectheory.optima import ConstraintBlock, LinearProgram, multi_path_program, solve_exact
@@ -75,3 +76,34 @@ def test_the_entries_of_a_row_are_added() -> None:
         assert block.activity(flint_if_exact(one[:1])).tolist() == [5]
         two = LinearProgram("toy", "-", "max", ("x",), one[:1], (block, dataclasses.replace(block, name="b")))
         assert two.matrices.A.toarray().tolist() == [[5.0], [5.0]]
+
+
+def test_a_program_is_written_as_the_paper_displays_it() -> None:
+    """The multi-path program of thirds, by hand: p = (1/3, 2/3), and two drafts of q = (2/3, 1/3)."""
+    assert str(multi_path_program(instances.two_token(1), drafts=2)).splitlines() == [
+        "multi-path antichain LP (3 variables, 7 constraints)",
+        "max x() + 1/3 x(0,) + 2/3 x(1,)",
+        "root budget, greedy2026 Eq. 11:",
+        "    x() == 1",
+        "monotone budgets, greedy2026 Eq. 11:",
+        "    x() - x(0,) >= 0",
+        "    x() - x(1,) >= 0",
+        "prefix matching, greedy2026 Eq. 12:",
+        "    x() <= 1",
+        "    1/3 x(0,) <= 8/9",
+        "    2/3 x(1,) <= 5/9",
+        "    1/3 x(0,) + 2/3 x(1,) <= 1",
+    ]
+
+
+def test_the_text_of_a_large_program_is_cut() -> None:
+    """It says how many rows and terms are left out; an objective of zeros is 0."""
+    size = 14
+    every, ones = np.arange(size), np.ones(size)
+    apart = ConstraintBlock("apart", "-", ">=", every, every, -ones / 4, 0 * ones)
+    together = ConstraintBlock("together", "-", "==", 0 * every, every, ones, np.ones(1))
+    program = LinearProgram("many", "-", "min", tuple(range(size)), 0 * ones, (apart, together))
+    _, objective, _, first, *_, left_out, _, row = str(program).splitlines()
+    assert (objective, first, left_out) == ("min 0", "    -0.25 x0 >= 0", "    .. and 2 more")
+    assert row.startswith("    x0 + x1 + ")
+    assert row.endswith(" + x11 + .. 2 more == 1")
