@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ from spectheory.exact.law import law_of
 from spectheory.foundation.exact_numbers import Number, plain_number
 from spectheory.foundation.results import no_verdict
 from spectheory.pairs.contexts import Context
+from spectheory.pairs.drafts.defect import variations
 from spectheory.pairs.drafts.kept import KeptDrafts, Paths
-from spectheory.pairs.drafts.per_path import PerPath
 from spectheory.pairs.drafts.shortened import Shortened
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.resolve import find_verifier, resolve
@@ -72,32 +72,17 @@ def batch_law(verifier: str | Any, pair: ModelPair, process: Shortened) -> Batch
         >>> print(found.total_variation, *found.of_requests)
         1/4 0 0
     """
-    base = process.base()
-    pairs = list(base.models) if isinstance(base, PerPath) else [pair] * process.num_drafts
+    pairs = [process.drafter(pair, request) for request in range(process.num_drafts)]
 
     @cache
     def kernel(request: int, path: Context) -> np.ndarray:
         return completed_law_given(verifier, pairs[request], (path,))
 
     process.check(pair)
-    joint: Any = 0
-    for paths, prob in process.kept_law(pair).items():
-        laws = [kernel(request, path) for request, path in enumerate(paths)]
-        joint = joint + plain_number(prob) * _outer(laws)
+    joint = sum(
+        plain_number(prob) * reduce(np.multiply.outer, map(kernel, range(len(pairs)), paths))
+        for paths, prob in process.kept_law(pair).items()
+    )
     targets = [each.target_path_probs(each.draft_length + 1) for each in pairs]
-    alone = []
-    for request, target in enumerate(targets):
-        others = tuple(axis for axis in range(len(pairs)) if axis != request)
-        alone.append(_distance(joint.sum(axis=others), target))
-    return BatchLaw(_distance(joint, _outer(targets)), tuple(alone))
-
-
-def _outer(laws: list[np.ndarray]) -> Any:
-    found: Any = laws[0]
-    for law in laws[1:]:
-        found = np.multiply.outer(found, law)
-    return found
-
-
-def _distance(law: Any, target: Any) -> Number:
-    return plain_number(abs(law - target).sum() / 2)
+    total, *of_requests = variations(joint - reduce(np.multiply.outer, targets))
+    return BatchLaw(total, tuple(of_requests))

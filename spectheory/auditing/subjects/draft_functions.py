@@ -9,7 +9,7 @@ We call them on all drafts of a pair, so their law is exact.  No verifier of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -20,10 +20,11 @@ import torch
 from spectheory.exact.certificate import Certificate
 from spectheory.exact.certifying import certify
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
-from spectheory.foundation.exact_numbers import plain_number
-from spectheory.pairs.contexts import Context, context_number
+from spectheory.pairs.contexts import Context, prefix_numbers, rows_along
 from spectheory.pairs.drafts import PerPath, Shortened, draft_defect
-from spectheory.pairs.drafts.kept import DisclosedDrafts, KeptDrafts
+from spectheory.pairs.drafts.defect import completed_laws, variations
+from spectheory.pairs.drafts.kept import DisclosedDrafts
+from spectheory.pairs.drafts.process import whole_paths
 from spectheory.pairs.instances import random_rational
 from spectheory.pairs.pair import ModelPair
 from spectheory.pairs.processors import Processor, processed
@@ -105,11 +106,8 @@ def _schedule(function: Callable[..., Any], pair: ModelPair, requests: int) -> F
     found = draft_defect(process, pair)
     because = found.in_words()
     if not found and requests > 1:
-        alone: list[dict[Any, Any]] = [{} for _ in models]
-        for paths, prob in process.kept_law(pair).items():
-            for law, path in zip(alone, paths, strict=True):
-                law[path] = law.get(path, 0) + plain_number(prob)
-        if all(draft_defect(KeptDrafts(law), model) for law, model in zip(alone, models, strict=True)):
+        completed, handed = completed_laws(process.kept_law(pair), models, pair.draft_length)
+        if not any(variations(completed - handed)[1:]):
             because += "; every request by itself is right"
     return Finding(Fraction(found.total_variation), because, pair)
 
@@ -120,15 +118,12 @@ def _map(function: Callable[..., Any], pair: ModelPair) -> Finding:
     If one text has two rows, or a row has a sum above 1, token verification decides on a positive target
     (Statement 8.15).
     """
-    events, length = [], pair.draft_length
-    for number, prob in enumerate(pair.draft_path_probs(length)):
-        path = pair.context(length, number)
-        raw = torch.tensor(_rows_along(pair.draft, path, length).astype(np.float32))
-        tokens, rows = function(torch.tensor(path), raw)
+    events = []
+    for path, prob, along in whole_paths(pair):
+        tokens, rows = function(torch.tensor(path), torch.tensor(along.astype(np.float32)))
         if len(rows) < len(tokens):
             raise InvalidOutcomeError(f"a draft map returned {len(tokens)} tokens and {len(rows)} rows")
-        if prob:
-            events.append((prob, tuple(map(int, tokens)), [_exact(row) for row in rows[: len(tokens)]]))
+        events.append((prob, tuple(map(int, tokens)), [_exact(row) for row in rows[: len(tokens)]]))
     kept = max(len(tokens) for _, tokens, _ in events)
     size = max((len(row) for _, _, given in events for row in given), default=0)
     target = random_rational([8, 14], size, kept, zero_probability=0, equal_row_probability=0)
@@ -160,7 +155,8 @@ def _processors(function: Callable[..., Any], pair: ModelPair, stated: Processor
 
     def row_of(path: Context, depth: int) -> Any:
         if path not in windows:
-            windows[path] = called(PROMPT, path, _rows_along(pair.target, path, len(path) + 1))
+            prefixes = prefix_numbers(np.array(path), pair.vocab_size)
+            windows[path] = called(PROMPT, path, rows_along(pair.target, prefixes))
         return windows[path][depth]
 
     plain = stated or Processor("one row", lambda text, row: called(text, (), row[None])[0])
@@ -168,11 +164,6 @@ def _processors(function: Callable[..., Any], pair: ModelPair, stated: Processor
     judged = certify(OtherTargetRows(row_of), wanted, with_optimum=False)
     because = f"rows of a window are not the rows of plain decoding: {judged.in_words()}"
     return Finding(Fraction(judged.total_variation), because, wanted, judged)
-
-
-def _rows_along(levels: Sequence[np.ndarray], path: Context, count: int) -> np.ndarray:
-    size = levels[0].shape[1]
-    return np.stack([levels[depth][context_number(path[:depth], size)] for depth in range(count)])
 
 
 def _exact(row: Any) -> Any:

@@ -108,7 +108,7 @@ def draft_defect(process: int | DraftProcess, pair: ModelPair) -> DraftDefect:
     kept, models = drafts.kept_law(pair), [drafts.drafter(pair, k) for k in range(drafts.num_drafts)]
     slack = float_tolerance(pair, SUM_TOLERANCE)
     completed, handed = completed_laws(kept, models, pair.draft_length)
-    delta = plain_number(abs(completed - handed).sum() / 2)
+    delta, *_ = variations(completed - handed)
     if delta <= slack:
         return DraftDefect(delta, (), None, None, basis)
     for depth in range(1, pair.draft_length + 1):
@@ -150,3 +150,10 @@ def completed_laws(kept: Mapping[Paths, Any], models: Sequence[ModelPair], depth
             here *= missing
         laws = np.ascontiguousarray(np.moveaxis(laws, 0, -1))
     return laws
+
+
+def variations(difference: np.ndarray) -> list[Number]:
+    """Compute the total variation of two joint laws from their difference, and of the laws on each axis."""
+    axes = range(difference.ndim)
+    alone = [difference.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
+    return [plain_number(abs(law).sum() / 2) for law in (difference, *alone)]
