@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
+from typing import Any, ClassVar, Self
 
 from spectheory.foundation.arrays import Array, namespace
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.drafts import DraftProcess, PerPath
-from spectheory.pairs.drafts.kept import AdaptiveDrafts
-from spectheory.pairs.drafts.process import ANY_PROCESS
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.verifier import Verifier
@@ -22,14 +22,59 @@ class AtKeptLengths(Verifier):
 
     Args:
         base: the verifier, for the name and the claims.
-        of_length: n -> the verifier that is set up for paths of n tokens.
+        of_length: n -> the verifier of paths of n tokens; by default ``base``.
+        words: what is added to the name.
+
+    Attributes:
+        rows: total number of verified tokens of one path in all calls so far.
+        calls: number of calls so far, one per text.
     """
 
-    def __init__(self, base: Verifier, of_length: Callable[[int], Verifier]) -> None:
-        self.base, self.of_length = base, of_length
+    draft_processes: ClassVar[Any] = frozenset({"iid", "per_path"})
+
+    def __init__(
+        self, base: Verifier, of_length: Callable[[int], Verifier] | None = None, words: str = ""
+    ) -> None:
+        self.base, self.of_length = base, of_length or (lambda length: base)
         for name in ("name", "source", "single_path", "exact", "lossless"):
             setattr(self, name, getattr(base, name))
+        self.name += words  # type: ignore[misc]
+        self._bind: Callable[[Verifier, int], Verifier] = lambda verifier, length: verifier
         self._bound: dict[int, Verifier] = {}
+        self._counted = [0, 0]  # the copies that ``bind`` returns count together
+
+    @property
+    def rows(self) -> int:
+        return self._counted[0]
+
+    @property
+    def calls(self) -> int:
+        return self._counted[1]
+
+    def _count(self, rows: Any, calls: int) -> None:
+        self._counted[:] = self.rows + int(rows), self.calls + calls
+
+    def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Self:
+        """Set the verifier of every length up for whole paths of this length, and that of 1 now."""
+        super().bind(process, pair)
+
+        def bound(verifier: Verifier, length: int) -> Verifier:
+            if pair is None:
+                return verifier.bind(process)
+            whole = process
+            if isinstance(process, PerPath):
+                whole = PerPath(tuple(model.truncate(length) for model in process.models))
+            return verifier.bind(whole, pair.truncate(length))
+
+        configured = copy(self)
+        configured._bind, configured._bound = bound, {}
+        configured._of(1)  # refuse the process now, and not at the first tuple
+        return configured
+
+    def _of(self, length: int) -> Verifier:
+        if length not in self._bound:
+            self._bound[length] = self._bind(self.of_length(length), length)
+        return self._bound[length]
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         xp = namespace(paths)
@@ -39,6 +84,7 @@ class AtKeptLengths(Verifier):
                 f"verifier {self.name!r} was handed paths of different lengths; pad them with a token of "
                 "target probability 0 (pairs.drafts.repairs, theory.md Statement 8.13)"
             )
+        self._count(lengths[:, 0].sum(), len(paths))
         stop_probs = xp.zeros_like(target_rows[..., 0])
         answers = []
         for length in sorted({int(number) for number in lengths[..., 0].tolist()}):
@@ -61,43 +107,9 @@ class AtKeptLengths(Verifier):
 
         return Outcome(stop_probs, correction)
 
-    def _of(self, length: int) -> Verifier:
-        if length not in self._bound:
-            self._bound[length] = self.of_length(length)
-        return self._bound[length]
-
 
 def _of_the_target(target_rows: Array) -> Outcome:
     """Draw the token after the text from the target's row, [N, K, 1, V]."""
     stop_probs = target_rows[..., 0] * 0
     stop_probs[:, 0] = stop_probs[:, 0] + 1
     return Outcome(stop_probs, lambda path_index, length: target_rows[:, 0, 0])
-
-
-def at_lengths(
-    verifier: Verifier, process: DraftProcess, pair: ModelPair | None
-) -> Callable[[int], Verifier]:
-    """Return the function n -> the verifier that is set up for whole paths of n tokens."""
-
-    def of_length(length: int) -> Verifier:
-        if pair is None:
-            return verifier.bind(process)
-        whole = process
-        if isinstance(process, PerPath):
-            whole = PerPath(tuple(model.truncate(length) for model in process.models))
-        return verifier.bind(whole, pair.truncate(length))
-
-    return of_length
-
-
-def bound_at_kept_lengths(verifier: Verifier, process: AdaptiveDrafts, pair: ModelPair) -> Verifier:
-    """Set a verifier up for drafts that may end early.
-
-    Raises:
-        InvalidInputError: the verifier does not take the process of whole paths.
-    """
-    if verifier.draft_processes is ANY_PROCESS:
-        return verifier.bind(process, pair)
-    of_length = at_lengths(verifier, process.base(), process.drafter(pair, 0))
-    of_length(1)  # refuse the process now, and not at the first tuple
-    return AtKeptLengths(verifier, of_length)

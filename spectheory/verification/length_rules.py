@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from itertools import product
-from typing import Any, ClassVar
+from typing import Any, Self
 
-from spectheory.foundation.arrays import Array, namespace, take_token, zero_where
+from spectheory.foundation.arrays import Array, namespace, prefix_products, take_token, zero_where
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import fractions_if_exact
 from spectheory.pairs.drafts import DraftProcess, Shortened, draft_defect
 from spectheory.pairs.drafts.defect import DraftDefect
-from spectheory.pairs.drafts.shortened import LengthRule, is_stopping_point
+from spectheory.pairs.drafts.shortened import LengthRule, ask, is_stopping_point
 from spectheory.pairs.instances import random_rational, random_steep
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.adaptive_lengths import COHERENCE
-from spectheory.verification.kept_lengths import AtKeptLengths, at_lengths
+from spectheory.verification.kept_lengths import AtKeptLengths
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import find_verifier
 from spectheory.verification.verifier import Verifier
@@ -32,29 +32,7 @@ PROBED_PAIRS = 4
 """Number of random pairs of each shape and kind: thresholds from 2^-11 on need rows on both sides of them."""
 
 
-class _VerifiesFewer(Verifier):
-    """A verifier that is handed some of the drafted tokens, and counts them."""
-
-    draft_processes: ClassVar[Any] = frozenset({"iid", "per_path"})
-
-    def __init__(self, verifier: str | Any, words: str) -> None:
-        self.base = find_verifier(verifier)
-        self.name = f"{self.base.name} ({words})"  # type: ignore[misc]
-        self.source = self.base.source  # type: ignore[misc]
-        self.exact, self.single_path = self.base.exact, self.base.single_path  # type: ignore[misc]
-        self.counted = [0, 0]
-        self._inner: Verifier = self.base
-
-    @property
-    def rows(self) -> int:
-        return self.counted[0]
-
-    @property
-    def calls(self) -> int:
-        return self.counted[1]
-
-
-class WithLengthRule(_VerifiesFewer):
+class WithLengthRule(AtKeptLengths):
     """Verify as many drafted tokens as a length rule says, and no more.
 
     The paths of a text are drafted whole, and then cut to a common length.  ``certify`` of it on a pair is
@@ -71,8 +49,7 @@ class WithLengthRule(_VerifiesFewer):
             the rule on small random pairs.
 
     Attributes:
-        rows: total number of verified tokens of one path in all calls so far.
-        calls: number of calls so far, one per text.
+        rows, calls: as in ``AtKeptLengths``.
 
     Raises:
         InvalidInputError: the output would not follow the target (theory.md Statements 8.5, 8.7 and 8.13).
@@ -88,15 +65,8 @@ class WithLengthRule(_VerifiesFewer):
     def __init__(
         self, verifier: str | Any, rule: LengthRule, *, across: bool = False, allow_lossy: bool = False
     ) -> None:
-        super().__init__(verifier, "adaptive length")
+        super().__init__(find_verifier(verifier), words=" (adaptive length)")
         self.rule, self.across, self.allow_lossy = rule, across, allow_lossy
-        self._reasons: dict[int, str | None] = {}  # K -> why it is lossy on K paths; probing takes time
-        self._inner = AtKeptLengths(self.base, lambda length: self.base)
-
-    @property
-    def lossless(self) -> bool:  # type: ignore[override]
-        """False once the verifier was set up for drafts on which it is lossy."""
-        return self.base.lossless and not any(self._reasons.values())
 
     def allowing_lossy(self) -> WithLengthRule:
         """Return the verifier with ``allow_lossy``; it counts rows and calls together with this one."""
@@ -108,47 +78,32 @@ class WithLengthRule(_VerifiesFewer):
         """Compute the draft defect of the rule on independent paths, ``across`` of two requests."""
         return draft_defect(Shortened(2 if self.across else num_drafts, self.rule), pair)
 
-    def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Verifier:
-        super().bind(process, pair)
+    def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Self:
         if self.across and (pair is not None or process.num_drafts > 1):
             raise InvalidInputError(
                 "a rule across texts needs language models and one path per text; exact.batches.batch_law "
                 "has the joint law of requests"
             )
-        paths = process.num_drafts
-        if paths not in self._reasons:
-            self._reasons[paths] = _why_lossy(self.base, self.rule, paths, self.across)
-        if self._reasons[paths] is not None and not self.allow_lossy:
-            raise InvalidInputError(self._reasons[paths])
-
-        configured = copy(self)
-        configured._inner = AtKeptLengths(self.base, at_lengths(self.base, process, pair))
-        return configured
+        reason = _why_lossy(self.base, self.rule, process.num_drafts, self.across)
+        if reason is not None and not self.allow_lossy:
+            raise InvalidInputError(reason)
+        self.lossless = self.lossless and reason is None  # type: ignore[misc]
+        return super().bind(process, pair)
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
-        xp = namespace(paths)
-        kept = paths + 0
+        kept, tuples = paths + 0, [tuple(map(tuple, each)) for each in paths.tolist()]
         if self.across:
-            lengths = self.rule(_as_tuples(paths[:, 0]), draft_rows[:, 0])
+            lengths = self.rule(tuple(path for (path,) in tuples), draft_rows[:, 0])
         else:
-            lengths = map(self._length, paths, map(fractions_if_exact, draft_rows))
+            rows = map(fractions_if_exact, draft_rows)
+            lengths = [ask(self.rule, *given) for given in zip(tuples, rows, strict=True)]  # type: ignore[arg-type]
         for number, length in enumerate(map(int, lengths)):
             if not 0 <= length <= paths.shape[-1]:
                 raise InvalidInputError(
                     f"a length rule returned {length}; expected one length from 0 to {paths.shape[-1]}"
                 )
             kept[number, :, length:] = -1
-            self.counted[0] += length
-        self.counted[1] += len(paths)
-        return self._inner.outcome(xp.asarray(kept), target_rows, draft_rows)
-
-    def _length(self, paths: Array, rows: Array) -> Any:
-        tokens = _as_tuples(paths)
-        return self.rule(tokens[0], rows[0]) if len(tokens) == 1 else self.rule(tokens, rows)
-
-
-def _as_tuples(paths: Array) -> tuple[tuple[int, ...], ...]:
-    return tuple(tuple(map(int, path)) for path in paths)
+        return super().outcome(kept, target_rows, draft_rows)
 
 
 def _why_lossy(verifier: Verifier, rule: LengthRule, num_drafts: int, across: bool) -> str | None:
@@ -177,7 +132,7 @@ def _why_lossy(verifier: Verifier, rule: LengthRule, num_drafts: int, across: bo
     return None
 
 
-class DroppedAsRejected(_VerifiesFewer):
+class DroppedAsRejected(AtKeptLengths):
     """Drop drafted tokens by their own row, and count a dropped draft as rejected: repair B (Statement 8.10).
 
     A path is cut at its first dropped token.  The verifier then sees one more token, to which the target
@@ -188,7 +143,7 @@ class DroppedAsRejected(_VerifiesFewer):
         keep: a function row [..., V] -> which tokens are kept, truth values [..., V].
 
     Attributes:
-        rows, calls: as in ``WithLengthRule``.
+        rows, calls: as in ``AtKeptLengths``.
 
     Example:
         >>> from spectheory import ModelPair, certify
@@ -199,33 +154,25 @@ class DroppedAsRejected(_VerifiesFewer):
     """
 
     def __init__(self, verifier: str | Any, keep: Callable[[Array], Array]) -> None:
-        super().__init__(verifier, "dropped as rejected")
-        self.keep, self.lossless = keep, self.base.lossless  # type: ignore[misc]
+        super().__init__(find_verifier(verifier), words=" (dropped as rejected)")
+        self.keep = keep
 
-    def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Verifier:
-        super().bind(process, pair)
-        configured = copy(self)
-        configured._inner = self.base.bind(process)
-        return configured
+    def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Self:
+        return super().bind(process)  # the pair lacks the extra token
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
-        xp = namespace(target_rows)
-        vocab_size = target_rows.shape[-1]
+        xp, vocab_size = namespace(target_rows), target_rows.shape[-1]
         kept = zero_where(self.keep(fractions_if_exact(draft_rows)) == 0, draft_rows)
-        lost = 1 - xp.sum(kept, axis=-1)
-        is_dropped = take_token(kept, paths) == 0
-        ended = xp.cumulative_sum(xp.astype(is_dropped, xp.int64), axis=-1) > 0
-        self.counted[0] += int((~ended[:, 0]).sum())
-        self.counted[1] += len(paths)
-        nothing = target_rows[..., :1] * 0
-        targets = xp.concat([target_rows, nothing], axis=-1)
+        # True at i if the first i tokens are kept.
+        goes_on = prefix_products(xp.astype(take_token(kept, paths) != 0, xp.int64)) == 1
+        self._count(goes_on[:, 0, 1:].sum(), len(paths))
+        targets = xp.concat([target_rows, target_rows[..., :1] * 0], axis=-1)
+        rows = xp.concat([kept, 1 - xp.sum(kept, axis=-1)[..., None]], axis=-1)
         # After the end the path is the extra token, and the row has all its mass there.
-        rows = xp.concat([kept, lost[..., None]], axis=-1)
         is_extra = xp.arange(vocab_size + 1, device=paths.device) == vocab_size
-        after = xp.concat([ended[..., :1] & False, ended[..., :-1]], axis=-1)[..., None]
-        rows = xp.where(after, zero_where(~is_extra, rows * 0 + 1), rows)
-        padded = xp.where(ended, xp.zeros_like(paths) + vocab_size, paths)
-        found = self._inner.outcome(padded, targets, rows)
+        rows = xp.where(goes_on[..., :-1, None], rows, zero_where(~is_extra, rows * 0 + 1))
+        padded = xp.where(goes_on[..., 1:], paths, xp.zeros_like(paths) + vocab_size)
+        found = self._of(paths.shape[-1]).outcome(padded, targets, rows)
 
         def correction(path_index: Array, length: Array) -> Array:
             return found.correction(path_index, length)[..., :vocab_size]

@@ -11,9 +11,10 @@ from spectheory.foundation.validation import nearest_name, unknown_name
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.drafts.iid import draft_process
 from spectheory.pairs.drafts.kept import AdaptiveDrafts
+from spectheory.pairs.drafts.process import ANY_PROCESS
 from spectheory.pairs.pair import ModelPair, check_pair
 from spectheory.verification.algorithms import verifiers
-from spectheory.verification.kept_lengths import bound_at_kept_lengths
+from spectheory.verification.kept_lengths import AtKeptLengths
 from spectheory.verification.user import as_verifier, users_code
 from spectheory.verification.verifier import Verifier
 
@@ -63,8 +64,9 @@ def resolve(
     )
     process, pair = process.normalised(), pair.normalised()
     process.check(pair)
-    if isinstance(process, AdaptiveDrafts):
-        return Problem(bound_at_kept_lengths(found, process, pair), pair, process)
+    if isinstance(process, AdaptiveDrafts) and found.draft_processes is not ANY_PROCESS:
+        whole, rows = process.base(), process.drafter(pair, 0)
+        return Problem(AtKeptLengths(found).bind(whole, rows), pair, process)
     return Problem(found.bind(process, pair), pair, process)
 
 

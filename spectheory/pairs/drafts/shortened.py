@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -77,7 +77,7 @@ class Shortened(AdaptiveDrafts):
         models = [self.drafter(pair, number) for number in range(self.num_drafts)]
         for drawn in product(*map(whole_paths, reversed(models))):  # path 0 changes fastest, as in ``Iid``
             paths, probs, rows = zip(*reversed(drawn), strict=True)
-            answer = self.rule(paths, rows) if len(paths) > 1 else self.rule(paths[0], rows[0])
+            answer = ask(self.rule, paths, rows)
             answer = tuple(answer) if isinstance(answer, list) else answer
             given = answer if isinstance(answer, Mapping) else {answer: 1}
             kept = {self._cut(paths, length): share for length, share in given.items()}
@@ -99,6 +99,11 @@ class Shortened(AdaptiveDrafts):
                 f"{len(paths)} of them"
             )
         return tuple(path[:number] for path, number in zip(paths, lengths, strict=True))
+
+
+def ask(rule: LengthRule, paths: Sequence[Context], rows: Sequence[Any]) -> Any:
+    """Call a rule with K paths and their rows, or with the only one."""
+    return rule(paths, rows) if len(paths) > 1 else rule(paths[0], rows[0])
 
 
 class LengthFlags(NamedTuple):
