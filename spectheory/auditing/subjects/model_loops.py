@@ -264,12 +264,13 @@ class ModelLoop(DraftingRound):
 
         torch.manual_seed(0)
         np.random.seed(0)  # noqa: NPY002
-        wanted = CONTROL.target[0][0].astype(float)
+        wanted = np.array(self.stated_row((), target(())), dtype=float)
         drawn = draw_and_judge(answer, wanted, 3, 1, most=DRAWS, risk=RISK)
         if drawn.rejected:
             self._withdrawn[form.of_one_law] = (
                 f", but is always {seen.pop()[0]} after the prompt {list(PROMPT)}, as in a loop that decodes "
-                "greedily or drafts the likeliest tokens"
+                "greedily or drafts the likeliest tokens; with --processor temperature=0 we judge it as "
+                "greedy decoding"
                 if len(seen) == 1
                 else ""
             )
