@@ -17,7 +17,7 @@ from spectheory.optima.solving.builder import ProgramBuilder
 from spectheory.optima.solving.exact_solver import solve_in_its_arithmetic
 from spectheory.optima.solving.linear_program import LinearProgram
 from spectheory.optima.solving.solution import Solution
-from spectheory.pairs.contexts import all_contexts, context_number
+from spectheory.pairs.contexts import all_contexts, context_number, parent_nodes
 from spectheory.pairs.pair import ModelPair
 from spectheory.pairs.rows import Row, parse_entry, parse_rows
 
@@ -40,10 +40,8 @@ class StoppingRule:
     def __call__(self, tokens: Sequence[int], rows: Any = None) -> int:
         """Return how many tokens of a path are verified: a rule for ``Shortened``."""
         size = len(self.gains[1])
-        for depth in range(len(tokens)):
-            if self.gains[depth][context_number(tuple(tokens[:depth]), size)] <= 0:
-                return depth
-        return len(tokens)
+        gains = (level[context_number(tokens[:d], size)] for d, level in enumerate(self.gains[: len(tokens)]))
+        return next((depth for depth, gain in enumerate(gains) if gain <= 0), len(tokens))
 
 
 def best_stopping_rule(pair: ModelPair, price: Any) -> StoppingRule:
@@ -90,19 +88,16 @@ def dropping_program(pair: ModelPair, price: Any) -> LinearProgram:
     contexts = all_contexts(size, pair.draft_length)
     model = ProgramBuilder("rules that drop tokens", "theory.md Statement 8.12")
     node, kept = (model.variables([(letter, context) for context in contexts]) for letter in "xm")
-    below = np.arange(1, len(contexts))
-    parents = (below - 1) // size
-    inner = all_contexts(size, pair.draft_length - 1)
-    rows: Any = [
-        np.concatenate([side[len(c)][context_number(c, size)] for c in inner])
-        for side in (pair.target, pair.draft)
-    ]
+    parents, depth = parent_nodes(size, pair.draft_length), pair.draft_length
+    target, draft = (
+        np.concatenate([level.ravel() for level in side[:depth]]) for side in (pair.target, pair.draft)
+    )
     model.maximise((node[1:] - kept[1:] * cost).sum())
     model.add("root mass", node[0] == 1)
     model.add("root kept", kept[0] == 1)
-    model.add("target matching", node[below] <= node[parents] * rows[0])
+    model.add("target matching", node[1:] <= node[parents] * target)
     model.add("accepted tokens are kept", node[1:] <= kept[1:])
-    model.add("kept tokens are drafted", kept[below] <= kept[parents] * rows[1])
+    model.add("kept tokens are drafted", kept[1:] <= kept[parents] * draft)
     return model.program(box=1.0)
 
 

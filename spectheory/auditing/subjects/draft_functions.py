@@ -130,11 +130,9 @@ def _map(function: Callable[..., Any], pair: ModelPair) -> Finding:
     drafts = DisclosedDrafts(events)
     try:
         found = draft_defect(drafts, target)
-        return Finding(Fraction(found.total_variation), found.in_words(), target)
     except InvalidInputError:
-        judged = certify("token", target, drafts, with_optimum=False)
-        because = f"by token verification, {judged.in_words()}"
-        return Finding(Fraction(judged.total_variation), because, target, judged)
+        return _judged("by token verification", "token", target, drafts)
+    return Finding(Fraction(found.total_variation), found.in_words(), target)
 
 
 def _processors(function: Callable[..., Any], pair: ModelPair, stated: Processor | None = None) -> Finding:
@@ -161,9 +159,12 @@ def _processors(function: Callable[..., Any], pair: ModelPair, stated: Processor
 
     plain = stated or Processor("one row", lambda text, row: called(text, (), row[None])[0])
     wanted = processed(pair, plain, prompt=PROMPT)
-    judged = certify(OtherTargetRows(row_of), wanted, with_optimum=False)
-    because = f"rows of a window are not the rows of plain decoding: {judged.in_words()}"
-    return Finding(Fraction(judged.total_variation), because, wanted, judged)
+    return _judged("rows of a window are not the rows of plain decoding", OtherTargetRows(row_of), wanted)
+
+
+def _judged(words: str, verifier: Any, pair: ModelPair, drafts: Any = 1) -> Finding:
+    judged = certify(verifier, pair, drafts, with_optimum=False)
+    return Finding(Fraction(judged.total_variation), f"{words}: {judged.in_words()}", pair, judged)
 
 
 def _exact(row: Any) -> Any:

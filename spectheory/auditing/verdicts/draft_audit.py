@@ -23,16 +23,19 @@ from spectheory.pairs.instances import random_steep
 from spectheory.pairs.pair import ModelPair
 from spectheory.pairs.processors import Processor
 
-BATTERY: Mapping[str, tuple[tuple[int, int, int], ...]] = {
-    # Thresholds need flat rows and the steep ones below, and four depths tell look-ahead from lags.
-    SCHEDULE: ((3, 3, 2), (1, 2, 2), (2, 2, 3), (9, 2, 4)),
+PAIRS = {"dyadic": random_dyadic, "steep": random_steep}
+"""Kind of a random pair -> its maker.  Rows of steep pairs go down to 2^-11."""
+BATTERY: Mapping[str, tuple[tuple[str, int, int, int], ...]] = {
+    # Thresholds need flat rows and steep ones, and four depths tell look-ahead from lags.
+    SCHEDULE: (
+        *(("dyadic", *key) for key in ((3, 3, 2), (1, 2, 2), (2, 2, 3), (9, 2, 4))),
+        *(("steep", *key) for key in ((8, 2, 3), (9, 3, 2))),
+    ),
     # Four draft tokens leave room for tokens without an image and for two tokens with one image.
-    DRAFT_MAP: ((4, 4, 1), (6, 4, 2)),
-    PROCESSORS: ((3, 3, 2), (2, 2, 3), (4, 4, 1)),
+    DRAFT_MAP: (("dyadic", 4, 4, 1), ("dyadic", 6, 4, 2)),
+    PROCESSORS: (("dyadic", 3, 3, 2), ("dyadic", 2, 2, 3), ("dyadic", 4, 4, 1)),
 }
-"""Signature -> (seed, V, L) of the random dyadic pairs on which we judge it."""
-STEEP = ((8, 2, 3), (9, 3, 2))
-"""(seed, V, L) of the pairs for schedules whose rows go down to 2^-11 (``random_steep``)."""
+"""Signature -> (kind, seed, V, L) of the pairs on which we judge it."""
 REQUESTS, MOST_DRAFTS = (1, 2, 3), 256
 """A schedule is asked of up to three requests, if they have at most so many drafts."""
 
@@ -60,9 +63,7 @@ def audit_draft_function(
     """
     cases: list[AuditCase] = []
     kind, verdict, reasons, counterexample = subject.signature_name, LOSSLESS, list[str](), None
-    own = {f"random dyadic, V={key[1]}, L={key[2]}": random_dyadic(*key) for key in BATTERY[kind]}
-    if kind == SCHEDULE:
-        own |= {f"random steep, V={key[1]}, L={key[2]}": random_steep(*key) for key in STEEP}
+    own = {f"random {form}, V={key[1]}, L={key[2]}": PAIRS[form](*key) for form, *key in BATTERY[kind]}
     for number, (name, pair) in product(REQUESTS if kind == SCHEDULE else (1,), (pairs or own).items()):
         is_large = pair.vocab_size ** (pair.draft_length * number) > MOST_DRAFTS
         if number > 1 and (is_large or any(case.is_wrong for case in cases if case.num_drafts < number)):

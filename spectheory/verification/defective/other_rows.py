@@ -47,15 +47,10 @@ class OtherTargetRows(Verifier):
         return Outcome(stops, token.outcome(paths, corrected, draft_rows).correction)
 
     def _rows(self, paths: Array, rows_of: RowsOf) -> np.ndarray:
-        texts = [tuple(map(int, path)) for path in paths[:, 0]]
-        rows = {
-            (number, depth): rows_of(text, depth)
-            for number, text in enumerate(texts)
-            for depth in range(len(text) + 1)
-        }
-        parsed = list(parse_rows(rows).values())
-        shape = len(texts), 1, paths.shape[-1] + 1, -1
-        return flint_if_exact(np.stack(parsed)).reshape(shape)
+        depths = range(paths.shape[-1] + 1)
+        rows = [rows_of(tuple(text), depth) for text in paths[:, 0].tolist() for depth in depths]
+        parsed = np.stack(list(parse_rows(dict(enumerate(rows))).values()))
+        return flint_if_exact(parsed).reshape(len(paths), 1, len(depths), -1)
 
 
 def changes_with_length(from_length: Mapping[int, str]) -> Verifier:
