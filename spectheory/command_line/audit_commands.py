@@ -21,9 +21,9 @@ from spectheory.command_line.signatures import command
 from spectheory.foundation.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from spectheory.auditing.subjects.draft_functions import DraftFunction
     from spectheory.auditing.subjects.shipped import Shipped
     from spectheory.auditing.verdicts.audit_certificate import AuditCertificate
+    from spectheory.auditing.verdicts.draft_functions import DraftFunction
     from spectheory.pairs.drafts import DraftProcess
     from spectheory.pairs.pair import ModelPair
 
@@ -395,10 +395,10 @@ def samplers_of(
 
 def _own(name: str, signature: str | None, drafts: dict[str, Any]) -> Shipped | DraftFunction:
     """Wrap a function that a user names."""
-    from spectheory.auditing.subjects.draft_functions import FORMS, DraftFunction
     from spectheory.auditing.subjects.fitting import signatures_of
     from spectheory.auditing.subjects.model_loops import as_shipped
     from spectheory.auditing.subjects.signatures import SIGNATURES
+    from spectheory.auditing.verdicts.draft_functions import FORMS, DraftFunction
     from spectheory.verification.resolve import imported
 
     function = imported(name, "sampler")

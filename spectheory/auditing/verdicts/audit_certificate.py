@@ -42,7 +42,7 @@ ASSUMPTIONS = (
 )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class AuditCertificate(Result):
     """The verdict on a shipped sampler.
 
@@ -72,10 +72,10 @@ class AuditCertificate(Result):
     reasons: tuple[str, ...]
     cases: tuple[AuditCase, ...]
     counterexample: Certificate | None
-    relaxation: str
+    relaxation: str = ""
     provenance: Provenance
-    primitives: tuple[str, ...]
-    findings: tuple[tuple[str, str], ...]
+    primitives: tuple[str, ...] = ()
+    findings: tuple[tuple[str, str], ...] = ()
     scope: Scope
     batches: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()

@@ -23,7 +23,6 @@ from spectheory.auditing.rounds.two_calls import follow_two_calls, questions_of_
 from spectheory.auditing.rounds.two_rounds import OF_REQUESTS, follow_rounds
 from spectheory.auditing.subjects.adapters import load_subject
 from spectheory.auditing.subjects.asked import Question
-from spectheory.auditing.subjects.draft_functions import FORMS, DraftFunction
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound
 from spectheory.auditing.subjects.model_loops import ModelLoop, as_shipped
 from spectheory.auditing.subjects.plain_steps import plain_step
@@ -42,7 +41,7 @@ from spectheory.auditing.verdicts.cases import (
     prepared,
     probed_case,
 )
-from spectheory.auditing.verdicts.draft_audit import audit_draft_function
+from spectheory.auditing.verdicts.draft_functions import FORMS, DraftFunction, audit_draft_function
 from spectheory.auditing.verdicts.judging import Findings
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.foundation.results import NOT_LOSSLESS, UNDECIDED
@@ -94,7 +93,7 @@ def audit(
         pairs: name -> exact pair; by default ``audit_pairs()``, and for several paths
             ``pairs_of_several_paths()``.
         signature: how we call a function: a name in ``SIGNATURES``; or "schedule", "draft_map" or
-            "processors" for a function around the drafts (``subjects.draft_functions``).
+            "processors" for a function around the drafts (``verdicts.draft_functions``).
         drafts: the number K of independent paths, a draft process for which a function is meant if its paths
             are not independent, or several of them.  The default is 1, and also 2 and 3 if the signature has
             several paths.

@@ -1,4 +1,4 @@
-"""Functions that an engine has around its drafts.  They draw no random numbers.
+"""Audits of functions that an engine has around its drafts.  They draw no random numbers.
 
 We call them on all drafts of a pair, so their law is exact.  No verifier of the engine is run.
 
@@ -12,20 +12,30 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from functools import partial
+from itertools import product
+from typing import Any
 
 import numpy as np
 import torch
 
+from spectheory.auditing.rounds.battery import random_dyadic
+from spectheory.auditing.rounds.rounding import rounding_bound
+from spectheory.auditing.subjects.provenance import Provenance
+from spectheory.auditing.verdicts.audit_certificate import AuditCertificate
+from spectheory.auditing.verdicts.cases import AuditCase
 from spectheory.exact.certificate import Certificate
 from spectheory.exact.certifying import certify
+from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED
+from spectheory.foundation.scope import Scope
 from spectheory.pairs.contexts import Context, prefix_numbers, rows_along
 from spectheory.pairs.drafts import PerPath, Shortened, draft_defect
 from spectheory.pairs.drafts.defect import completed_laws, variations
 from spectheory.pairs.drafts.kept import DisclosedDrafts
 from spectheory.pairs.drafts.process import whole_paths
-from spectheory.pairs.instances import random_rational
+from spectheory.pairs.instances import random_rational, random_steep
 from spectheory.pairs.pair import ModelPair
 from spectheory.pairs.processors import Processor, processed
 from spectheory.verification.defective.other_rows import OtherTargetRows
@@ -41,6 +51,21 @@ PROMPT = (0,)
 """The text before the drafts of processors: it has not all tokens, or a penalty would change no row."""
 ROUNDING = Fraction(1, 1 << 18)
 """A row with a sum so close to 1 was normalised in float32: 64 times the rounding of one number."""
+PAIRS = {"dyadic": random_dyadic, "steep": random_steep}
+"""Kind of a random pair -> its maker.  Rows of steep pairs go down to 2^-11."""
+BATTERY: Mapping[str, tuple[tuple[str, int, int, int], ...]] = {
+    # Thresholds need flat rows and steep ones, and four depths tell look-ahead from lags.
+    SCHEDULE: (
+        *(("dyadic", *key) for key in ((3, 3, 2), (1, 2, 2), (2, 2, 3), (9, 2, 4))),
+        *(("steep", *key) for key in ((8, 2, 3), (9, 3, 2))),
+    ),
+    # Four draft tokens leave room for tokens without an image and for two tokens with one image.
+    DRAFT_MAP: (("dyadic", 4, 4, 1), ("dyadic", 6, 4, 2)),
+    PROCESSORS: (("dyadic", 3, 3, 2), ("dyadic", 2, 2, 3), ("dyadic", 4, 4, 1)),
+}
+"""Signature -> (kind, seed, V, L) of the pairs on which we judge it."""
+REQUESTS, MOST_DRAFTS = (1, 2, 3), 256
+"""A schedule is asked of up to three requests, if they have at most so many drafts."""
 
 
 @dataclass(frozen=True)
@@ -55,29 +80,89 @@ class DraftFunction:
     def name(self) -> str:
         return str(getattr(self.function, "__name__", "function"))
 
-    def finding(self, pair: ModelPair, requests: int, stated: Processor | None = None) -> Finding:
-        """Judge the function on a pair: a schedule of some requests, processors against a stated one."""
-        if self.signature_name == SCHEDULE:
-            return _schedule(self.function, pair, requests)
-        if self.signature_name == DRAFT_MAP:
-            return _map(self.function, pair)
-        return _processors(self.function, pair, stated)
-
-
-class Finding(NamedTuple):
-    """The draft defect, in words too, and the pair over the target's tokens.
-
-    Where the draft defect does not decide, the total variation of token verification, with a certificate.
-    """
-
-    total_variation: Fraction
-    because: str
-    pair: ModelPair
-    certificate: Certificate | None = None
-
 
 class UnstableAnswerError(InvalidInputError):
     """A function answers differently when it is called again with the same drafts."""
+
+
+Finding = tuple[Any, str, ModelPair, Certificate | None]
+"""The draft defect, in words too, and the pair over the target's tokens.
+
+Where the draft defect does not decide, the total variation of token verification, with a certificate.
+"""
+
+
+def audit_draft_function(
+    subject: DraftFunction, pairs: Mapping[str, ModelPair] | None = None, stated: Processor | None = None
+) -> AuditCertificate:
+    """Judge a schedule, a draft map or processors on pairs.
+
+    The draft defect decides on the first two (theory.md Statements 8.4, 8.7 and 8.14): no target is read, and
+    the verdict is about the drafts of the pairs.  Processors must return the rows of plain decoding.
+
+    Args:
+        subject: the function.
+        pairs: name -> exact pair; by default ``BATTERY``.  The vocabulary of a draft map is the draft's.
+        stated: for processors, the processor that a request states; by default the function without drafts.
+
+    Example:
+        >>> def keeps_likely(tokens, rows):
+        ...     likely = rows.gather(2, tokens[..., None])[..., 0] > 0.5
+        ...     return likely.long().cumprod(1).sum(1)
+        >>> found = audit_draft_function(DraftFunction(keeps_likely, "schedule"))
+        >>> print(found.verdict, found.cases[0].total_variation)
+        not lossless 605/2048
+    """
+    cases: list[AuditCase] = []
+    kind, verdict, reasons, counterexample = subject.signature_name, LOSSLESS, list[str](), None
+    own = {f"random {form}, V={key[1]}, L={key[2]}": PAIRS[form](*key) for form, *key in BATTERY[kind]}
+    judges: Mapping[str, Callable[..., Finding]] = {
+        SCHEDULE: _schedule,
+        DRAFT_MAP: _map,
+        PROCESSORS: partial(_processors, stated=stated),
+    }
+    for number, (name, pair) in product(REQUESTS if kind == SCHEDULE else (1,), (pairs or own).items()):
+        is_large = pair.vocab_size ** (pair.draft_length * number) > MOST_DRAFTS
+        if number > 1 and (is_large or any(case.is_wrong for case in cases if case.num_drafts < number)):
+            continue
+        words = f"{count_text(number, 'request')} on {name}" if kind == SCHEDULE else name
+        try:
+            variation, because, judged, found = judges[kind](subject.function, pair, number)
+        except UnstableAnswerError as error:
+            verdict, reasons = UNDECIDED, [str(error)]
+            break
+        except Exception as error:  # whatever the function raises
+            verdict, reasons = NOT_LOSSLESS, [f"{words}: it raises {type(error).__name__}: {error}"]
+            if kind == DRAFT_MAP and pairs is None:  # which may be due to our vocabulary
+                verdict, reasons = UNDECIDED, [f"{reasons[0]}; give the size of the draft's vocabulary"]
+            break
+        case = AuditCase(
+            pair=name,
+            vocab_size=judged.vocab_size,
+            draft_length=judged.draft_length,
+            num_drafts=number,
+            process="independent requests" if kind == SCHEDULE else "one path",
+            total_variation=variation,
+            bound=Fraction(0) if kind == SCHEDULE else rounding_bound(judged),
+        )
+        if case.is_wrong and all(case.total_variation > other.total_variation for other in cases):
+            verdict, reasons, counterexample = NOT_LOSSLESS, [f"{words}: {because}"], found
+        cases.append(case)
+    return AuditCertificate(
+        sampler=subject.name,
+        signature=kind,
+        verdict=verdict,
+        reasons=tuple(reasons),
+        cases=tuple(cases),
+        counterexample=counterexample,
+        provenance=Provenance.of(subject.function),
+        scope=Scope(
+            arithmetic="the function's own, on rows of float32; laws of its answers in rationals",
+            tolerance="none for lengths; for rows, rounding to float32",
+            shapes=tuple(sorted({(case.vocab_size, case.draft_length, case.num_drafts) for case in cases})),
+            processes=tuple(dict.fromkeys(case.process for case in cases)),
+        ),
+    )
 
 
 def _schedule(function: Callable[..., Any], pair: ModelPair, requests: int) -> Finding:
@@ -109,10 +194,10 @@ def _schedule(function: Callable[..., Any], pair: ModelPair, requests: int) -> F
         completed, handed = completed_laws(process.kept_law(pair), models, pair.draft_length)
         if not any(variations(completed - handed)[1:]):
             because += "; every request by itself is right"
-    return Finding(Fraction(found.total_variation), because, pair)
+    return found.total_variation, because, pair, None
 
 
-def _map(function: Callable[..., Any], pair: ModelPair) -> Finding:
+def _map(function: Callable[..., Any], pair: ModelPair, requests: int) -> Finding:
     """Compute the draft defect of a draft map on the draft of a pair (theory.md Statement 8.14).
 
     If one text has two rows, or a row has a sum above 1, token verification decides on a positive target
@@ -127,15 +212,15 @@ def _map(function: Callable[..., Any], pair: ModelPair) -> Finding:
     kept = max(len(tokens) for _, tokens, _ in events)
     size = max((len(row) for _, _, given in events for row in given), default=0)
     target = random_rational([8, 14], size, kept, zero_probability=0, equal_row_probability=0)
-    drafts = DisclosedDrafts(events)
-    try:
-        found = draft_defect(drafts, target)
-    except InvalidInputError:
-        return _judged("by token verification", "token", target, drafts)
-    return Finding(Fraction(found.total_variation), found.in_words(), target)
+    variation, because, _, found = _judged("by token verification,", "token", target, DisclosedDrafts(events))
+    if found is None or found.draft_defect is None:
+        return variation, because, target, found
+    return found.draft_defect.total_variation, found.draft_defect.in_words(), target, None
 
 
-def _processors(function: Callable[..., Any], pair: ModelPair, stated: Processor | None = None) -> Finding:
+def _processors(
+    function: Callable[..., Any], pair: ModelPair, requests: int, stated: Processor | None
+) -> Finding:
     """Judge the rows of windows by token verification (theory.md Statement 8.17).
 
     Row i of a window must be the row that the function returns for this row alone, without drafted tokens,
@@ -159,12 +244,12 @@ def _processors(function: Callable[..., Any], pair: ModelPair, stated: Processor
 
     plain = stated or Processor("one row", lambda text, row: called(text, (), row[None])[0])
     wanted = processed(pair, plain, prompt=PROMPT)
-    return _judged("rows of a window are not the rows of plain decoding", OtherTargetRows(row_of), wanted)
+    return _judged("rows of a window are not the rows of plain decoding:", OtherTargetRows(row_of), wanted)
 
 
 def _judged(words: str, verifier: Any, pair: ModelPair, drafts: Any = 1) -> Finding:
     judged = certify(verifier, pair, drafts, with_optimum=False)
-    return Finding(Fraction(judged.total_variation), f"{words}: {judged.in_words()}", pair, judged)
+    return judged.total_variation, f"{words} {judged.in_words()}", pair, judged
 
 
 def _exact(row: Any) -> Any:
