@@ -44,7 +44,7 @@ def audit(
     draft_length: Numbers | None = None,
     processor: str | None = None,
     plain: str | None = None,
-    within: float = 0.002,
+    within: float | None = None,
     accept: Literal["undecided"] | None = None,
     cache: Path | None = None,
     from_: Path | None = None,
@@ -91,14 +91,15 @@ def audit(
             sampler gets raw rows.
         plain: The engine's plain step, package.module:function; the sampler must have the law of plain
             decoding on the same raw rows.
-        within: Largest error, in total variation, of the law of a probed sampler.
+        within: Largest error, in total variation, of the law of a probed sampler; default: 0.002, and 0.02
+            with --quick.
         accept: Exit with 0 if a verdict is undecided. The smallest error that a test would see is printed.
         cache: Folder of fetched files; default: in the user's cache.
         from_: Audit the library's sampler in this checkout or these unpacked sources.
         package: NAME=PATH audits library NAME in the package folder PATH, such as a fork with another name;
             may be repeated.
         adapters: Folder of adapters for libraries; default: audits/ of the working tree.
-        quick: Test only a few pairs and batches; the scope says so.
+        quick: Test only a few pairs and batches, with fewer runs and calls; the scope says so.
         time: Seconds for each sampler. After this time we report the findings so far; the rest is undecided.
         trace: Also print one run: every decision with its line, bound, case and probability.
         jobs: Number of processes for several samplers.

@@ -28,12 +28,18 @@ from spectheory.auditing.subjects.asked import Question, hints_of
 from spectheory.auditing.subjects.shipped import Learns, Shipped
 from spectheory.auditing.tape.decisions import NotEnumerableError
 
-LEARNING, LEAST_CALLS = 5, 5_000
-"""We learn the law on a pair with at most 5 times as many calls as test it.  Most laws need up to 3 000."""
+LEARNING, LEAST_CALLS, FEW_CALLS = 5, 5_000, 2_000
+"""We learn the law on a pair with at most 5 times as many calls as test it.  Most laws need up to 3 000.
+
+A quick audit has 2 000 calls, and so has a pair with too many runs to follow.  A loop takes 2 to 15 calls per
+run.
+"""
 SEED = 20_240
 
 
-def learn_question(sampler: Shipped, question: Question, within: float, risk: float) -> Probed[Any]:
+def learn_question(
+    sampler: Shipped, question: Question, within: float, risk: float, *, is_large: bool = False
+) -> Probed[Any]:
     """Learn the law of a sampler on a question.
 
     Afterwards the sampler returns this law, as if we had followed it.
@@ -43,17 +49,19 @@ def learn_question(sampler: Shipped, question: Question, within: float, risk: fl
         question: a pair and how paths are drafted.
         within: the largest allowed error of the learned law, as a total variation.
         risk: the probability that the error is larger.
+        is_large: whether the sampler has too many runs to follow on the question.
 
     Raises:
         NotHandedError: the sampler draws numbers that cannot be handed to it.
         BudgetSpentError: the law has too many regions.
     """
     asked = list(sampler.asked(question))
+    budget = FEW_CALLS if is_large or sampler.quick else most_calls(within, risk)
     with handing():
         parts = [
             Learned(float(each.probability), sampler.by_seed(each.call, ()), each.hints) for each in asked
         ]
-        found = probe(parts, within, risk, most_calls(within, risk), SEED)
+        found = probe(parts, within, risk, budget, SEED)
     sampler.keep(question, found.laws, Fraction(found.within))
     return found
 

@@ -35,6 +35,8 @@ SEEDS = (
 HIDDEN = "the sampler uses randomness that is not replaced, or keeps state between calls"
 STAND_INS = re.compile(r"\b(LookUpModel|TableModel|TableTokenizer|Row|Request)\b")
 """Our classes of objects that a sampler gets, as Python's error texts name them."""
+QUICK_RUNS = 600
+"""A run of a loop takes up to 8 ms.  The published loops of docs/auditing_loops.md have up to 576 runs."""
 REPEATED = 8
 """We make the first of every 8 runs again."""
 WITHOUT_DECISION = 8
@@ -56,6 +58,7 @@ class Runs:
         reasons: why runs had no valid output, since the last ``reasons.clear()``.
         box_bits: how finely we enclose products of random numbers (``Tape``).
         max_runs: the largest number of runs of a call.
+        quick: whether we use only a small part of the battery, and at most ``QUICK_RUNS`` runs of a call.
         seed: a number that we add to the seeds of generators, and that must not change the law.
         deadline: the reading of ``time.monotonic`` after which we start no run.
     """
@@ -64,7 +67,7 @@ class Runs:
     words: Any
     journal: Journal
     reasons: set[str]
-    box_bits, max_runs, seed = Tape.box_bits, MAX_RUNS, 0
+    box_bits, max_runs, quick, seed = Tape.box_bits, MAX_RUNS, False, 0
     deadline: float | None = None
 
     def in_a_row(self, numbers: Numbers, times: int, once: Callable[[Call], T]) -> list[T]:
@@ -107,7 +110,8 @@ class Runs:
 
         law: dict[T, Fraction] = defaultdict(Fraction)
         undecided = Fraction(0)
-        for probability, (result, is_approximate) in all_runs(run, self.max_runs):
+        most = min(self.max_runs, QUICK_RUNS) if self.quick else self.max_runs
+        for probability, (result, is_approximate) in all_runs(run, most):
             law[result] += probability
             undecided += probability * is_approximate
         return law, undecided

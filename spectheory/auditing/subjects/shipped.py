@@ -73,7 +73,6 @@ class Shipped(SamplerVerifier, Runs, Verifier):
         note: a remark for readers of the certificate.
         is_of_a_library: whether the sampler is the named sampler of a library.
         is_of_another_file: whether its adapter was tested only with other files.
-        quick: whether we use only a small part of the battery.
         reported: the draft rows by depth that we hand to the sampler, if they differ from the drafts' law.
         processor: the processor of the target's rows, which are handed over raw; see ``processors``.
         declared: this processor, if the user has declared it.
@@ -143,7 +142,7 @@ class Shipped(SamplerVerifier, Runs, Verifier):
         self.reasons = set()
         self.undecided = Fraction(0)
         self.note = ""
-        self.is_of_a_library = self.is_of_another_file = self.quick = False
+        self.is_of_a_library = self.is_of_another_file = False
         self.reported: tuple[np.ndarray, ...] | None = None
         self.processor: Processor | None = None
         self.declared: Processor | None = None

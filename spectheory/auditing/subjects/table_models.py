@@ -50,7 +50,7 @@ class TableModel(torch.nn.Module):
     """A causal language model with given rows.
 
     Args:
-        row: a text after the prompt -> the probabilities of its next token, [V], float32.
+        row: a text after the prompt -> the probabilities of its next token, V numbers of float32.
         draft_row: the same of the draft, for models that draft themselves (``self_draft``).
         vocab_size: V.
         form: what it returns, its cache, and how much larger tokens are than those of the rows.
@@ -63,8 +63,8 @@ class TableModel(torch.nn.Module):
 
     def __init__(
         self,
-        row: Callable[[Sequence[int]], torch.Tensor],
-        draft_row: Callable[[Sequence[int]], torch.Tensor],
+        row: Callable[[Sequence[int]], list[float]],
+        draft_row: Callable[[Sequence[int]], list[float]],
         vocab_size: int,
         form: LoopForm,
     ) -> None:
@@ -121,14 +121,13 @@ class TableModel(torch.nn.Module):
         batch: Any = [rows] if is_single else rows
         known = past_key_values if past_key_values is not None else cache
         past = _tokens_of(known) or [[] for _ in batch]
-        texts, logits = [], []
+        texts, after = [], []
         for old, new in zip(past, batch, strict=True):
             text = old + (new[len(old) :] if self.form.takes_whole_text else new)
             texts.append(text)
-            logits.append(
-                torch.stack([self._after(text[:end]) for end in range(len(old) + 1, len(text) + 1)])
-            )
-        probs = torch.stack(logits)
+            after.append([self._after(text[:end]) for end in range(len(old) + 1, len(text) + 1)])
+        # One operation of torch: every operation is intercepted, which takes most of the time of a run.
+        probs = torch.tensor(after, dtype=torch.float32).reshape(len(batch), -1, self.vocab_size)
         if self.form.answer == "last probs":
             return probs[:, -1]
         if self.form.answer == "probs":
@@ -166,15 +165,15 @@ class TableModel(torch.nn.Module):
             return text
         return SimpleNamespace(sequences=text, scores=tuple(scores), logits=tuple(scores))
 
-    def _after(self, text: list[int]) -> torch.Tensor:
+    def _after(self, text: list[int]) -> list[float]:
         self.texts += 1
         start = len(self.prompt)
         if text[:start] != self.prompt[: len(text)]:
             self.strange = self.strange or tuple(text)
         if len(text) < start or self.strange:
-            return torch.full((self.vocab_size,), 1 / self.vocab_size)
+            return [1 / self.vocab_size] * self.vocab_size
         look_up, shift = self.draft_row if self.drafts_itself else self.row, self.form.shift
-        return torch.cat([torch.zeros(shift), look_up([token - shift for token in text[start:]])])
+        return [0.0] * shift + look_up([token - shift for token in text[start:]])
 
     def _cache_of(self, texts: list[list[int]], known: Any) -> Any:
         keys = torch.tensor(texts, dtype=torch.float32)[:, None, :, None]

@@ -55,8 +55,11 @@ _log = logging.getLogger(__name__)
 GREEDY_OF_A_RELAXATION = (
     "whether greedy requests get the likeliest tokens: a relaxation states no law for them"
 )
-WITHIN = 0.002
-"""A fault on fewer of the random numbers can hide; 8 200 calls per pair take 1 to 5 seconds."""
+WITHIN, QUICK_WITHIN = 0.002, 0.02
+"""A fault on fewer of the random numbers can hide; 8 200 calls per pair take 1 to 5 seconds.
+
+A quick audit makes 860 calls per pair.
+"""
 MISSED = 1.001
 """A bound more than this factor above the requested bound has missed it.  A smaller excess is rounding."""
 OF_BATCHES, MOST_REQUESTS = 0.02, 5
@@ -73,7 +76,7 @@ def audit(
     drafts: int | DraftProcess | Sequence[int | DraftProcess] = (),
     processor: Processor | None = None,
     plain: Callable[..., Any] | None = None,
-    within: float = WITHIN,
+    within: float | None = None,
     stop_at_first: bool = False,
     quick: bool = False,
     time_limit: float | None = None,
@@ -102,9 +105,10 @@ def audit(
         plain: the engine's own plain step, in place of a processor: (row, text, generator) -> a token, given
             a raw row [V] in float32.  The sampler must have the law of plain decoding on the same raw rows.
         within: the largest error, as a total variation, of the law of a probed sampler on each pair, at a
-            confidence of 1 - 10^-6 for all pairs.  We make about 17 / within calls per pair.
+            confidence of 1 - 10^-6 for all pairs.  We make about 17 / within calls per pair.  The default is
+            0.002, and 0.02 for a quick audit.
         stop_at_first: whether to stop at the first pair, or batch, that shows a defect.
-        quick: whether to use only a few pairs and batches.
+        quick: whether to use only a few pairs and batches, and to follow at most 600 runs of a call.
         time_limit: seconds after which we start no run.  We then report the findings so far.
         trace: whether to print one run, to the standard error: every decision with its line, bound, case and
             probability.
@@ -153,8 +157,9 @@ def audit(
     groups, left_out = questions(sampler, pairs)
     total = sum(map(len, groups.values()))
     asked = _Audit(
-        sampler, list(left_out), total=total, within=within, stop_at_first=stop_at_first, progress=progress
-    )
+        sampler, list(left_out), total=total, stop_at_first=stop_at_first, progress=progress,
+        within=within or (QUICK_WITHIN if quick else WITHIN),
+    )  # fmt: skip
     for group in islice(groups.values(), 1 if trace else 0):
         (*_, question) = questions_of_calls(group)
         print(*trace_run(sampler, question), sep="\n", file=sys.stderr)
@@ -199,6 +204,8 @@ class _Audit(Findings):
     progress: Callable[[int, int], None] | None = None
     is_called: bool = False
     _refused_calls: list[InvalidInputError] = field(default_factory=list)
+    _least_large: float = math.inf
+    """The number of tuples of paths in the smallest question that had too many runs."""
     _most_tuples: float = math.inf
 
     def judge_pairs(self, groups: Mapping[str, Sequence[Question]]) -> None:
@@ -289,6 +296,8 @@ class _Audit(Findings):
 
     def _followed(self, question: Question) -> AuditCase | None:
         """Follow the sampler on a question.  If this fails, note why."""
+        if self._is_large(question):
+            return None
         runs = -self.sampler.journal.runs
         try:
             asked, posed = prepared(self.sampler, question)
@@ -299,10 +308,17 @@ class _Audit(Findings):
             return case
         except (HiddenRandomnessError, TimeIsUpError):
             raise
-        except (NotEnumerableError, EnumerationTooLargeError) as error:
+        except EnumerationTooLargeError as error:
+            self._least_large = _num_tuples(question)
+            self.ways.append(f"not followed: {error} (on {question.where})")
+        except NotEnumerableError as error:
             if not self.ways:
                 self.ways.append(f"not followed: {error}")
-            return None
+        return None
+
+    def _is_large(self, question: Question) -> bool:
+        """Whether a question of this size had too many runs before."""
+        return _num_tuples(question) >= self._least_large
 
     def _called(self, question: Question) -> AuditCase:
         """Probe the sampler on a question, or draw."""
@@ -316,10 +332,11 @@ class _Audit(Findings):
     def _probed(self, question: Question, risk: float) -> Probed[Any] | None:
         """Learn the law of the sampler on a question.  If this fails, note why."""
         tuples = question.process.count_tuples(question.pair)
-        if tuples >= self._most_tuples:
+        is_large = self._is_large(question)
+        if tuples >= self._most_tuples or (is_large and self._most_tuples < math.inf):
             return None
         try:
-            probed = learn_question(self.sampler, question, self.within, risk)
+            probed = learn_question(self.sampler, question, self.within, risk, is_large=is_large)
         except NotHandedError as error:
             self._most_tuples, why = 0, f"{error}{users_line(error)}"
         except BudgetSpentError as error:
@@ -372,3 +389,8 @@ class _Audit(Findings):
             sampler.learns = None
         if sampler.relaxation is not None and "greedy" in self.batches:
             self.not_asked.append(GREEDY_OF_A_RELAXATION)
+
+
+def _num_tuples(question: Question) -> float:
+    """The number of tuples of paths, also of paths that are never drafted: loops may draft several."""
+    return float(question.pair.vocab_size) ** (question.pair.draft_length * question.num_drafts)

@@ -18,7 +18,9 @@ from audits.specimens.loops import (
     with_unknown_method,
 )
 from spectheory import audit, instances
+from spectheory.auditing.rounds import by_calls
 from spectheory.auditing.rounds.battery import audit_pairs, pairs_of_loops
+from spectheory.auditing.subjects import runs
 from spectheory.auditing.subjects.loop_forms import LoopForm
 from spectheory.auditing.subjects.model_loops import ModelLoop
 from spectheory.auditing.subjects.roles import StandInSelf, UnknownRoleError, arguments, roles_of
@@ -56,6 +58,30 @@ def test_every_specimen_of_a_loop_is_found_by_default(name: str) -> None:
     assert audit(right, signature=signature, within=0.01).verdict == LOSSLESS
     with pytest.raises(AssertionError):
         assert_lossless(wrong, signature=signature, within=0.01)
+
+
+@pytest.mark.parametrize(
+    ("calls", "way", "verdict"),
+    [(None, "followed", LOSSLESS), (2_000, "probed", LOSSLESS), (100, "drawn", UNDECIDED)],
+)
+def test_a_pair_with_too_many_runs_goes_the_next_way(
+    calls: int | None, way: str, verdict: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three runs on the first pair, 31 on the others, of which one is tried and named.
+
+    The partner is not quick.  The wrong loop is found in each way.
+    """
+    monkeypatch.setattr(runs, "QUICK_RUNS", 10)
+    monkeypatch.setattr(by_calls, "FEW_CALLS", calls)
+    pairs = {**SMALLEST, **dict.fromkeys(("large", "as large"), instances.two_residual_tokens(1))}
+    signature, wrong, right = LOOP_SPECIMENS["argmax_bonus"]
+    loop, is_quick = _loop(right, signature), calls is not None
+    found = audit(loop, pairs, quick=is_quick)
+    assert (found.verdict, [case.basis for case in found.cases]) == (verdict, ["followed", way, way])
+    if is_quick:
+        assert "more than 10 runs; use fewer tokens or drafts (on large)" in found.ways[0]
+        assert loop.journal.runs < 20
+    assert audit(_loop(wrong, signature), pairs, quick=is_quick, stop_at_first=True).is_defective
 
 
 def test_loops_of_texts_have_a_tokenizer() -> None:
@@ -179,9 +205,9 @@ def test_the_form_is_found_by_trying(name: str) -> None:
 def test_a_model_looks_up_the_whole_text_and_its_cache_holds_the_text() -> None:
     asked: list[tuple[int, ...]] = []
 
-    def row(text: Any) -> torch.Tensor:
+    def row(text: Any) -> list[float]:
         asked.append(tuple(text))
-        return torch.tensor([0.25, 0.75])
+        return [0.25, 0.75]
 
     model = TableModel(row, row, 2, KNOWN_FORM)
     first = model(torch.tensor([[1, 0, 1, 1, 0]]))

@@ -12,13 +12,13 @@ from spectheory.auditing.subjects.table_models import TableModel, tokens_returne
 from spectheory.auditing.subjects.table_tokenizer import TableTokenizer
 
 THREE = TableTokenizer(3)
-BY_LENGTH = torch.tensor([[0.125, 0.625, 0.25], [0.5, 0.125, 0.375]])
+BY_LENGTH = [[0.125, 0.625, 0.25], [0.5, 0.125, 0.375]]
 
 
 def model() -> TableModel:
     """The row depends on the number of tokens after the prompt."""
     form = LoopForm("[1, T]", "answer", False, "dynamic", 1.0, 2, 0, 0)
-    return TableModel(lambda text: BY_LENGTH[len(text) % 2], BY_LENGTH.__getitem__, 3, form)
+    return TableModel(lambda text: BY_LENGTH[len(text) % 2], lambda text: BY_LENGTH[0], 3, form)
 
 
 def test_texts_and_tokens_are_the_same_thing() -> None:
@@ -94,7 +94,7 @@ def test_a_model_generates_as_transformers_does() -> None:
     prompt = torch.tensor([[1, 0, 1, 1]])
     found = model().generate(prompt, 2, return_dict_in_generate=True, output_scores=True)
     assert found.sequences.tolist() == [[1, 0, 1, 1, 1, 0]]
-    assert torch.allclose(torch.softmax(torch.cat(found.scores), -1), BY_LENGTH)
+    assert torch.allclose(torch.softmax(torch.cat(found.scores), -1), torch.tensor(BY_LENGTH))
     assert found.logits == found.scores
     assert model().generate(prompt, 1, eos_token_id=UNREACHED, num_return_sequences=1).shape == (1, 5)
     torch.manual_seed(0)
