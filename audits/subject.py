@@ -55,6 +55,8 @@ class Subject(NamedTuple):
         verdict: the verdict on the tested version.
         mistake: (a text of the tested code, what it is replaced by): the edited code is the specimen that an
             audit must find not lossless.  Empty where the tested code itself is not lossless.
+        mend: pairs of such texts: the code edited in all of them must be lossless, where the
+            tested code is not.
         options: arguments of the function.
         drafter: the class or function that drafts, where it is audited too.
         generator: makes a draft generator from the imported drafter and a pair, where the drafter is judged
@@ -70,6 +72,7 @@ class Subject(NamedTuple):
     signature: str
     verdict: str = LOSSLESS
     mistake: tuple[str, str] | None = None
+    mend: tuple[tuple[str, str], ...] = ()
     options: Mapping[str, Any] = {}
     drafter: Function | None = None
     generator: Callable[..., Any] | None = None

@@ -85,9 +85,12 @@ _RULES = {
     "synthetic": "synthetic rates",
     "hsd": "hierarchical (HSD)",
     "hsd-eagle": "hierarchical (HSD)",
+    "nucleus": "a token drawn for every node",
+    "rest": "a token drawn for every node",
+    "typical": "typical acceptance",
 }
 """A sampler's name, or its last part -> the rule; every other sampler verifies token by token."""
-_TREES = ("eagle", "economize", "hsd-eagle")
+_TREES = ("eagle", "economize", "hsd-eagle", "medusa-typical", "medusa-nucleus", "rest")
 """Samplers of trees."""
 BAD = {
     "vllm-ascend": ("0.13.0", "0.23.0"),

@@ -19,8 +19,17 @@ _BLOCK = Subject(
     mistake=("u_gamma >= reject.cpu()", "u_gamma <= reject.cpu()"),
     options={"blockwise": True},
 )
+CAPPED = (
+    "probability_ratio = torch.exp(torch.log(p_i).cumsum(1) - torch.log(q_i).cumsum(1)).unsqueeze(-1)",
+    "probability_ratio = new_p_previous / joint_q_previous * (p_i / q_i).unsqueeze(-1)",
+)
 SUBJECTS = {
-    "hsd": _BLOCK._replace(verdict=NOT_LOSSLESS, mistake=None, options={"backward": True, "clever": True}),
+    "hsd": _BLOCK._replace(
+        verdict=NOT_LOSSLESS,
+        mistake=None,
+        mend=(CAPPED,),
+        options={"backward": True, "clever": True},
+    ),
     "hsd-block": _BLOCK,
     "hsd-eagle": Subject(
         OF_EAGLE,

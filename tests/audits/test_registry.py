@@ -78,6 +78,7 @@ def test_every_subject_knows_its_function() -> None:
         assert subject.function.parameters or subject.function.name[0].isupper(), name
         assert subject.verdict in (LOSSLESS, NOT_LOSSLESS, RELAXATION), name
         assert subject.mistake or subject.verdict == NOT_LOSSLESS or name == "transformers-round", name
+        assert not subject.mend or subject.verdict == NOT_LOSSLESS, name
 
 
 def test_how_samplers_are_called() -> None:
@@ -86,6 +87,7 @@ def test_how_samplers_are_called() -> None:
     relaxed = {name for name, given in settings.items() if given.pop("relaxation", None)}
     assert relaxed == {
         "transformers-ensemble", "vllm-synthetic", "vllm-fly", "vllm-v2-synthetic", "vllm-v2-fly",
+        "medusa-typical",
     }  # fmt: skip
     runner = {"vllm-v2", "vllm-v2-block", "vllm-v2-synthetic", "vllm-v2-fly"}
     seeded = {name for name, given in settings.items() if given.pop("seeds", ())}
@@ -103,7 +105,7 @@ def test_how_samplers_are_called() -> None:
         "speculative_sampling": {
             "transformers", "transformers-ensemble", "transformers-gemma4", "hsd", "hsd-block",
         },
-        "evaluate_posterior": {"eagle", "hsd-eagle"},
+        "evaluate_posterior": {"eagle", "hsd-eagle", "medusa-typical", "medusa-nucleus", "rest"},
         "batch ()": {"sglang-dspark", "sglang-uno", "flashspec"},
         "batch ('greedy',)": {"lmdeploy", "lmdeploy-triton", "sglang", "sglang-block"},
         flat: runner | {"vllm", "vllm-synthetic", "vllm-fly", "vllm-ascend"},
@@ -128,6 +130,8 @@ def test_how_samplers_are_called() -> None:
         "hsd-block": {"blockwise": True},
         "hsd-eagle": {"hsd": True},
         "litgpt-top-p": {"top_p": 0.7},
+        "medusa-nucleus": {"sampling": "nucleus", "top_p": 1.0},
+        "rest": {"top_p": 0.9999999},
     }
     drafters = {name: subject.drafter.name for name, subject in SUBJECTS.items() if subject.drafter}
     assert drafters == {
