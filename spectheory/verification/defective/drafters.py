@@ -65,7 +65,7 @@ class WrongDrafter:
 @cache
 def drafters() -> dict[str, WrongDrafter]:
     """Make all known-wrong drafters: name -> drafter."""
-    rooms = (_one_token, _lengths, _several_paths, _batches, _penalties, _cuts, _grammars, _joint_laws)
+    rooms = (_one_token, _joint_laws, _rules, _lengths, _several_paths, _target_rows)
     return {entry.name: entry for entry in chain.from_iterable(room() for room in rooms)}
 
 
@@ -114,6 +114,34 @@ def _one_token() -> Iterator[WrongDrafter]:
         kept[()] = 1 - sum(kept.values())
         pair, process = _pair(target, target, 1), KeptDrafts(kept, {(): handed})
         yield WrongDrafter(topic, name, wrong, right, pair, process)
+    masked, cut = _pair(MASKED, UNIFORM, 1), KeptDrafts({(0,): "1/3", (1,): "1/3", (): "1/3"})
+    yield WrongDrafter(
+        "grammar", "illegal_draft_cut",
+        "a sampled draft is cut at a forbidden token, full row, correction from p",
+        "a cut counts as a rejection", masked, cut, right_pair=with_cemetery(cut, masked),
+        right_process=Iid(1),
+    )  # fmt: skip
+
+
+def _joint_laws() -> Iterator[WrongDrafter]:
+    """Two tokens of a joint law, and rows that are not its conditionals."""
+    fair, rows = _pair(FAIR, FAIR, 2), {(): SKEW, (0,): FAIR, (1,): FAIR}
+    noise = ModelPair.from_contexts({c: rows.get(c, FAIR) for c in all_contexts(2, 2)}, rows, 2)
+    near = {0: ["3/4", "1/4"], 1: ["1/4", "3/4"]}
+    joint = {(a, b): "3/8" if a == b else "1/8" for a in (0, 1) for b in (0, 1)}
+    entries: tuple[tuple[str, str, str, ModelPair, DraftProcess], ...] = (
+        ("equal_tokens", "two equal tokens, marginals handed over", "conditionals", fair,
+         KeptDrafts({(0, 0): "1/2", (1, 1): "1/2"})),
+        ("common_noise", "one uniform number for two positions, rows as if independent", "fresh noise",
+         noise, KeptDrafts({(0, 0): "1/2", (0, 1): "1/6", (1, 1): "1/3"})),
+        ("beam_as_sample", "the likeliest path is verified as a sample", "one-hot rows",
+         _pair(SKEW, SKEW, 2), KeptDrafts({(0, 0): "1"})),
+        ("rows_of_another_order", "drawn in the order 2, 1; the rows drawn from are handed over",
+         "conditionals from left to right", fair,
+         DisclosedDrafts([(prob, path, [near[path[1]], FAIR]) for path, prob in joint.items()])),
+    )  # fmt: skip
+    for name, wrong, right, pair, process in entries:
+        yield WrongDrafter("marginals", name, wrong, right, pair, process)
 
 
 def _before_unlikely(tokens: Context, rows: Any) -> int:
@@ -134,32 +162,44 @@ def _look_ahead(tokens: Context, rows: Any) -> int:
     return max(0, _before_unlikely(tokens, rows) - 1)
 
 
-def _lengths() -> Iterator[WrongDrafter]:
+def _rules() -> Iterator[WrongDrafter]:
+    """A length rule, for one path or for a batch of two requests.  The partner is another rule."""
     after, coin = "stop after the unlikely token, and keep it", lambda tokens, rows: {0: "1/2", 1: "1/2"}
+    past, first = "a budget read from the past", lambda tokens, rows: (1, 0)
     on_zero = lambda tokens, rows: 2 * (tokens[0] == 0)  # noqa: E731
     likely = _pair(NINE, NINE, 1), _pair(NINE, NINE, 2), _pair(NINE, NINE, 3)
-    rules: tuple[tuple[str, str, str, tuple[ModelPair, ...], Any, Any], ...] = (
-        ("drop_unlikely_L{}", "drop the first sampled token below 1/2", after,
+    fair, skew = _pair(FAIR, FAIR, 1), _pair(SKEW, SKEW, 1)
+    rules: tuple[tuple[str, str, str, str, tuple[ModelPair, ...], Any, Any], ...] = (
+        ("length", "drop_unlikely_L{}", "drop the first sampled token below 1/2", after,
          likely, _before_unlikely, _after_unlikely),
-        ("all_or_nothing_L{}", "verify nothing if a drafted token is below 1/2", after,
+        ("length", "all_or_nothing_L{}", "verify nothing if a drafted token is below 1/2", after,
          likely[1:], _all_or_nothing, _after_unlikely),
-        ("look_ahead_one_L{}", "verify token i only if token i + 1 is likely", after,
+        ("length", "look_ahead_one_L{}", "verify token i only if token i + 1 is likely", after,
          likely[1:], _look_ahead, _after_unlikely),
-        ("own_probability", "verify a token iff its own probability exceeds 1/2", "decide before the draw",
-         (_pair(FAIR, NINE, 1),), _before_unlikely, coin),
-        ("one_token_only", "keep token 0 only", "keep by a coin",
-         (_pair(FAIR, FAIR, 1),), lambda tokens, rows: 1 - tokens[0], coin),
-        ("global_maximum_on_a_staircase", "verify the global maximum of tokens per cost, costs (1, 2, 2)",
-         "stop at the first descent", (_pair(FAIR, FAIR, 2),), on_zero, lambda tokens, rows: 0),
-        ("ranking_without_break", "rank by survival, and go on after the first descent", "stop there",
-         (_pair(["7/10", "3/10"], FAIR, 2),), on_zero, lambda tokens, rows: 1),
+        ("length", "own_probability", "verify a token iff its own probability exceeds 1/2",
+         "decide before the draw", (_pair(FAIR, NINE, 1),), _before_unlikely, coin),
+        ("length", "one_token_only", "keep token 0 only", "keep by a coin",
+         (fair,), lambda tokens, rows: 1 - tokens[0], coin),
+        ("length", "global_maximum_on_a_staircase",
+         "verify the global maximum of tokens per cost, costs (1, 2, 2)", "stop at the first descent",
+         (_pair(FAIR, FAIR, 2),), on_zero, lambda tokens, rows: 0),
+        ("length", "ranking_without_break", "rank by survival, and go on after the first descent",
+         "stop there", (_pair(["7/10", "3/10"], FAIR, 2),), on_zero, lambda tokens, rows: 1),
+        ("batch", "both_if_equal", "verify both requests iff their drafts agree", past,
+         (fair,), lambda tokens, rows: (int(tokens[0] == tokens[1]),) * 2, first),
+        ("batch", "each_by_the_other", "verify each request iff the other drafted 0", past,
+         (fair,), lambda tokens, rows: (1 - tokens[1][0], 1 - tokens[0][0]), first),
+        ("batch", "slot_to_the_likelier", "give the slot to the request with the likelier drafted token",
+         past, (skew,), lambda tokens, rows: (1, 0) if tokens[0] <= tokens[1] else (0, 1), first),
     )  # fmt: skip
-    for name, wrong, right, pairs, rule, partner in rules:
+    for topic, name, wrong, right, pairs, *both in rules:
         for pair in pairs:
-            yield WrongDrafter(
-                "length", name.format(pair.draft_length), wrong, right, pair, Shortened(1, rule),
-                right_process=Shortened(1, partner),
-            )  # fmt: skip
+            process, partner = (Shortened(1 + (topic == "batch"), rule) for rule in both)
+            label = name.format(pair.draft_length)
+            yield WrongDrafter(topic, label, wrong, right, pair, process, right_process=partner)
+
+
+def _lengths() -> Iterator[WrongDrafter]:
     yield WrongDrafter(
         "length", "verifier_by_length_12", "token verification of one token, exact match of two",
         "one verifier", _pair(FAIR, FAIR, 2), Shortened(1, lambda tokens, rows: 1 + tokens[0]),
@@ -206,30 +246,24 @@ def _several_paths() -> Iterator[WrongDrafter]:
             )  # fmt: skip
 
 
-def _batches() -> Iterator[WrongDrafter]:
-    rules: tuple[tuple[str, str, Row, Any], ...] = (
-        ("both_if_equal", "verify both requests iff their drafts agree", FAIR,
-         lambda tokens, rows: (int(tokens[0] == tokens[1]),) * 2),
-        ("each_by_the_other", "verify each request iff the other drafted 0", FAIR,
-         lambda tokens, rows: (1 - tokens[1][0], 1 - tokens[0][0])),
-        ("slot_to_the_likelier", "give the slot to the request with the likelier drafted token", SKEW,
-         lambda tokens, rows: (1, 0) if tokens[0] <= tokens[1] else (0, 1)),
-    )  # fmt: skip
-    for name, wrong, row, rule in rules:
-        yield WrongDrafter(
-            "batch", name, wrong, "a budget read from the past", _pair(row, row, 1), Shortened(2, rule),
-            right_process=Shortened(2, lambda tokens, rows: (1, 0)),
-        )  # fmt: skip
-
-
-def _penalties() -> Iterator[WrongDrafter]:
+def _target_rows() -> Iterator[WrongDrafter]:
+    """Token verification with other target rows than the request's, in all places or in one."""
     halved, raw = presence_penalty("1/2"), [HALF, HALF]
     row = _pair(FAIR, FAIR, 1).target[0][0]
+    penalised = tuple(processed(_pair(FAIR, SKEW, length), halved) for length in (1, 2))
+    steps, steps_cut, fair, uniform = map(_constant, (STEPS, STEPS_CUT, FAIR, UNIFORM))
+    no_two_zeros = {"any": {0: "zero", 1: "any"}, "zero": {1: "any"}}
+    projected, conditional = (
+        make(_pair(FAIR, SKEW, 1), no_two_zeros, "any") for make in (projected_pair, conditional_pair)
+    )
 
     def after(text: Context) -> Any:
         return list(halved(text, row))
 
-    texts: dict[str, Any] = {
+    def projected_row(path: Context, depth: int) -> Any:
+        return ["0", "1"] if depth and path[0] == 0 else FAIR
+
+    penalties: dict[str, Any] = {
         "without_drafted_tokens": lambda path, depth: after(()),
         "first_row_only": lambda path, depth: raw if depth else after(()),
         "bonus_row_raw": lambda path, depth: raw if depth == len(path) else after(path[:depth]),
@@ -237,84 +271,30 @@ def _penalties() -> Iterator[WrongDrafter]:
         "judged_token_included": lambda path, depth: after(path[: depth + 1]),
         "all_drafted_tokens": lambda path, depth: after(path),
     }
-    right = OtherTargetRows(lambda path, depth: after(path[:depth]))
-    for name, rows_of in texts.items():
-        for length in (1, 2):
-            yield WrongDrafter(
-                "processors", f"penalty_{name}_L{length}", f"penalty: {name.replace('_', ' ')}",
-                "the text is the prompt and the drafted tokens before the row",
-                processed(_pair(FAIR, SKEW, length), halved), verifier=OtherTargetRows(rows_of),
-                right_verifier=right,
-            )  # fmt: skip
+    cuts = {
+        "bonus_raw": (steps_cut, steps_cut, steps),
+        "only_bonus": (steps, steps, steps_cut),
+        "residual_raw": (steps_cut, steps, steps_cut),
+        "acceptance_raw": (steps, steps_cut, steps_cut),
+    }
+    entries: tuple[tuple[str, str, str, str, tuple[ModelPair, ...], tuple[Any, ...]], ...] = (
+        *(("processors", f"penalty_{name}_L{{}}", f"penalty: {name.replace('_', ' ')}",
+           "the text is the prompt and the drafted tokens before the row", penalised, (rows,))
+          for name, rows in penalties.items()),
+        *(("processors", f"top_k_{name}", f"top-k 2 of the target: {name.replace('_', ' ')}", "on all rows",
+           (_pair(STEPS_CUT, UNIFORM, 1),), rows) for name, rows in cuts.items()),
+        ("grammar", "mask_on_draft_only", "the target's rows are not masked", "mask them",
+         (_pair(FIRST_TWO, FIRST_TWO, 1),), (uniform,)),
+        ("grammar", "bonus_row_unmasked", "the bonus row is not masked", "mask all rows",
+         (projected,), (projected_row, None, fair)),
+        ("grammar", "projected_for_conditional", "masked rows where the target given the grammar is meant",
+         "rows p h(c, t)/h(c)", (conditional,), (projected_row,)),
+    )  # fmt: skip
+    for topic, name, wrong, right, pairs, rows in entries:
+        for pair in pairs:
+            label = name.format(pair.draft_length)
+            yield WrongDrafter(topic, label, wrong, right, pair, verifier=OtherTargetRows(*rows))
 
 
 def _constant(row: Row) -> Callable[[Context, int], Row]:
     return lambda path, depth: row
-
-
-def _cuts() -> Iterator[WrongDrafter]:
-    raw, cut = _constant(STEPS), _constant(STEPS_CUT)
-    parts = {
-        "bonus_raw": (cut, cut, raw),
-        "only_bonus": (raw, raw, cut),
-        "residual_raw": (cut, raw, cut),
-        "acceptance_raw": (raw, cut, cut),
-    }
-    for name, rows in parts.items():
-        yield WrongDrafter(
-            "processors", f"top_k_{name}", f"top-k 2 of the target: {name.replace('_', ' ')}", "on all rows",
-            _pair(STEPS_CUT, UNIFORM, 1), verifier=OtherTargetRows(*rows),
-            right_verifier=OtherTargetRows(cut),
-        )  # fmt: skip
-
-
-def _grammars() -> Iterator[WrongDrafter]:
-    masked, cut = _pair(MASKED, UNIFORM, 1), KeptDrafts({(0,): "1/3", (1,): "1/3", (): "1/3"})
-    yield WrongDrafter(
-        "grammar", "illegal_draft_cut",
-        "a sampled draft is cut at a forbidden token, full row, correction from p",
-        "a cut counts as a rejection", masked, cut, right_pair=with_cemetery(cut, masked),
-        right_process=Iid(1),
-    )  # fmt: skip
-    yield WrongDrafter(
-        "grammar", "mask_on_draft_only", "the target's rows are not masked", "mask them",
-        _pair(FIRST_TWO, FIRST_TWO, 1), verifier=OtherTargetRows(_constant(UNIFORM)),
-    )  # fmt: skip
-    no_two_zeros = {"any": {0: "zero", 1: "any"}, "zero": {1: "any"}}
-    fair = _pair(FAIR, SKEW, 1)
-
-    def projected_row(path: Context, depth: int) -> Any:
-        return ["0", "1"] if depth and path[0] == 0 else FAIR
-
-    yield WrongDrafter(
-        "grammar", "bonus_row_unmasked", "the bonus row is not masked", "mask all rows",
-        projected_pair(fair, no_two_zeros, "any"),
-        verifier=OtherTargetRows(projected_row, None, _constant(FAIR)),
-        right_verifier=OtherTargetRows(projected_row),
-    )  # fmt: skip
-    yield WrongDrafter(
-        "grammar", "projected_for_conditional", "masked rows where the target given the grammar is meant",
-        "rows p h(c, t)/h(c)", conditional_pair(fair, no_two_zeros, "any"),
-        verifier=OtherTargetRows(projected_row),
-    )  # fmt: skip
-
-
-def _joint_laws() -> Iterator[WrongDrafter]:
-    """Two tokens of a joint law, and rows that are not its conditionals."""
-    fair, rows = _pair(FAIR, FAIR, 2), {(): SKEW, (0,): FAIR, (1,): FAIR}
-    noise = ModelPair.from_contexts({c: rows.get(c, FAIR) for c in all_contexts(2, 2)}, rows, 2)
-    near = {0: ["3/4", "1/4"], 1: ["1/4", "3/4"]}
-    joint = {(a, b): "3/8" if a == b else "1/8" for a in (0, 1) for b in (0, 1)}
-    entries: tuple[tuple[str, str, str, ModelPair, DraftProcess], ...] = (
-        ("equal_tokens", "two equal tokens, marginals handed over", "conditionals", fair,
-         KeptDrafts({(0, 0): "1/2", (1, 1): "1/2"})),
-        ("common_noise", "one uniform number for two positions, rows as if independent", "fresh noise",
-         noise, KeptDrafts({(0, 0): "1/2", (0, 1): "1/6", (1, 1): "1/3"})),
-        ("beam_as_sample", "the likeliest path is verified as a sample", "one-hot rows",
-         _pair(SKEW, SKEW, 2), KeptDrafts({(0, 0): "1"})),
-        ("rows_of_another_order", "drawn in the order 2, 1; the rows drawn from are handed over",
-         "conditionals from left to right", fair,
-         DisclosedDrafts([(prob, path, [near[path[1]], FAIR]) for path, prob in joint.items()])),
-    )  # fmt: skip
-    for name, wrong, right, pair, process in entries:
-        yield WrongDrafter("marginals", name, wrong, right, pair, process)

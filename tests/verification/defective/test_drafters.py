@@ -134,6 +134,7 @@ def test_wrong_target_rows_cost_between_the_first_and_all_contexts(seed: int) ->
     ]  # fmt: skip
     defect = certify(rows, wanted, with_optimum=False).total_variation
     assert 0 < sum(losses[context] for context in first) <= defect <= sum(losses.values())
+    assert certify(rows, used, with_optimum=False)  # partner: the request has these rows
 
 
 def test_requests_of_wrong_batches_are_right_by_themselves() -> None:
