@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar
@@ -13,12 +13,12 @@ import numpy as np
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import check_count, check_num_drafts
 from spectheory.pairs.contexts import Context, context_number, path_number
-from spectheory.pairs.drafts.process import DraftTuples, OwnProcess
+from spectheory.pairs.drafts.process import DraftTuples, ListedProcess
 from spectheory.pairs.drafts.trees import Widths
 from spectheory.pairs.pair import ModelPair
 
 
-class Deterministic(OwnProcess):
+class Deterministic(ListedProcess):
     """Drafts that the draft model determines, without randomness.
 
     The law of a drafted token is a point mass, not the draft model's row.  A verifier that compares the
@@ -29,12 +29,9 @@ class Deterministic(OwnProcess):
     def paths(self, pair: ModelPair) -> Sequence[Context]:
         """List the K paths.  A path of fewer than L tokens ends early."""
 
-    def count_tuples(self, pair: ModelPair, as_multisets: bool = False) -> int:
-        return 1
-
-    def enumerate(self, pair: ModelPair, size: int = 1, as_multisets: bool = False) -> Iterator[DraftTuples]:
+    def listed(self, pair: ModelPair) -> DraftTuples:
         numbers = [path_number(path, pair.draft_length, pair.vocab_size) for path in self.paths(pair)]
-        yield DraftTuples(np.array([numbers]), pair.numbers.draft[0][:1, 0] * 0 + 1)
+        return DraftTuples(np.array([numbers]), pair.numbers.draft[0][:1, 0] * 0 + 1)
 
     def drafter(self, pair: ModelPair, path_index: int) -> ModelPair:
         """Return the pair whose draft rows are point masses on this path's tokens, elsewhere on token 0."""

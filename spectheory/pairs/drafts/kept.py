@@ -15,7 +15,7 @@ from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import SUM_TOLERANCE, float_tolerance, to_flint
 from spectheory.pairs.contexts import Context, context_number, context_text, path_number
 from spectheory.pairs.drafts.iid import Iid
-from spectheory.pairs.drafts.process import DraftProcess, DraftTuples, OwnProcess
+from spectheory.pairs.drafts.process import DraftProcess, DraftTuples, ListedProcess
 from spectheory.pairs.pair import ModelPair
 from spectheory.pairs.rows import Row, parse_entry, parse_rows
 
@@ -33,7 +33,7 @@ class HandedRows(ModelPair):
             raise InvalidInputError("a row that is handed over has a negative entry")
 
 
-class AdaptiveDrafts(OwnProcess):
+class AdaptiveDrafts(ListedProcess):
     """K paths of which some may end early, and the rows that the verifier is handed with them.
 
     ``certify`` calls the verifier with the kept tokens only: with paths of n tokens, as if L were n.
@@ -57,16 +57,10 @@ class AdaptiveDrafts(OwnProcess):
     def drafter(self, pair: ModelPair, path_index: int) -> ModelPair:
         return pair if self.rows is None else with_rows(pair, self.rows)
 
-    def count_tuples(self, pair: ModelPair, as_multisets: bool = False) -> int:
-        return len(self.kept_law(pair))
-
-    def enumerate(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Iterator[DraftTuples]:
-        law = self.kept_law(pair)
-        shape = pair.draft_length, pair.vocab_size
+    def listed(self, pair: ModelPair) -> DraftTuples:
+        law, shape = self.kept_law(pair), (pair.draft_length, pair.vocab_size)
         leaves = np.array([[path_number(path, *shape) for path in paths] for paths in law])
-        probs = np.array(list(law.values()), dtype=pair.target[0].dtype)
-        for start in range(0, len(probs), size):
-            yield DraftTuples(leaves[start : start + size], probs[start : start + size])
+        return DraftTuples(leaves, np.array(list(law.values()), dtype=pair.target[0].dtype))
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,15 +130,11 @@ class DisclosedDrafts(AdaptiveDrafts):
     events: Sequence[tuple[Any, Context, Sequence[Row]]]
     name: ClassVar[str] = "disclosed"
 
-    def parts(self) -> list[tuple[Any, KeptDrafts]]:
-        """List (probability, drafts with these rows), one part per event."""
-        return [
-            (
-                parse_entry(prob),
-                KeptDrafts({tokens: 1}, {tokens[:depth]: row for depth, row in enumerate(rows)}),
-            )
-            for prob, tokens, rows in self.events
-        ]
+    def parts(self) -> Iterator[tuple[Any, KeptDrafts]]:
+        """Yield (probability, drafts with these rows), one part per event."""
+        for prob, tokens, rows in self.events:
+            given = {tokens[:depth]: row for depth, row in enumerate(rows)}
+            yield parse_entry(prob), KeptDrafts({tokens: 1}, given)
 
     def kept_law(self, pair: ModelPair) -> dict[Paths, Any]:
         law = Counter[Context]()
@@ -159,15 +149,13 @@ class DisclosedDrafts(AdaptiveDrafts):
             InvalidInputError: one text has two rows.  The message names the text and both rows.
         """
         rows: dict[Context, Row] = {}
-        for _, tokens, given in self.events:
-            for depth, row in enumerate(given):
-                one, other = (
-                    ", ".join(map(str, each)) for each in (rows.setdefault(tokens[:depth], row), row)
-                )
+        for _, part in self.parts():
+            for text, row in (part.rows or {}).items():
+                one, other = (", ".join(map(str, each)) for each in (rows.setdefault(text, row), row))
                 if one != other:
                     raise InvalidInputError(
-                        f"the text '{context_text(tokens[:depth])}' has two rows, ({one}) and ({other}): "
-                        "rows must be a function of the text before the token"
+                        f"the text '{context_text(text)}' has two rows, ({one}) and ({other}): rows must be "
+                        "a function of the text before the token"
                     )
         return KeptDrafts(self.kept_law(pair), rows)
 

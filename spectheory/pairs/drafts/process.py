@@ -175,6 +175,22 @@ class OwnProcess(DraftProcess):
             yield DraftTuples(leaves, fractions_if_exact(probs))
 
 
+class ListedProcess(OwnProcess):
+    """A process with so few tuples that it lists all of them at once."""
+
+    @abstractmethod
+    def listed(self, pair: ModelPair) -> DraftTuples:
+        """List all K-tuples of positive probability, with the numbers of ``pair.numbers``."""
+
+    def count_tuples(self, pair: ModelPair, as_multisets: bool = False) -> int:
+        return len(self.listed(pair).probs)
+
+    def enumerate(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Iterator[DraftTuples]:
+        leaves, probs = self.listed(pair)
+        for start in range(0, len(probs), size):
+            yield DraftTuples(leaves[start : start + size], probs[start : start + size])
+
+
 def path_hits(pair: ModelPair, members: np.ndarray) -> np.ndarray:
     """Compute the probability that one path drawn from the draft passes through each antichain, [sets]."""
     probs = np.concatenate(pair.numbers.draft_path_probs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from typing import Any
 
@@ -18,14 +18,14 @@ from spectheory.pairs.drafts.process import (
     COUNTED_AT_ONCE,
     DraftProcess,
     DraftTuples,
-    OwnProcess,
+    ListedProcess,
 )
 from spectheory.pairs.pair import ModelPair
 
 PACKAGE = __name__.rpartition(".")[0]
 
 
-class UserProcess(OwnProcess):
+class UserProcess(ListedProcess):
     """Wrap a user's draft process.  For each pair we list its law once, check it, and keep it.
 
     Args:
@@ -48,15 +48,7 @@ class UserProcess(OwnProcess):
         self._listed: tuple[ModelPair, DraftTuples] | None = None
 
     def check(self, pair: ModelPair) -> None:
-        self._of(pair)
-
-    def count_tuples(self, pair: ModelPair, as_multisets: bool = False) -> int:
-        return len(self._of(pair).probs)
-
-    def enumerate(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Iterator[DraftTuples]:
-        leaves, probs = self._of(pair)
-        for start in range(0, len(probs), size):
-            yield DraftTuples(leaves[start : start + size], probs[start : start + size])
+        self.listed(pair)
 
     def to_float(self) -> UserProcess:
         return UserProcess(self.user_object, in_floats=True)
@@ -66,7 +58,7 @@ class UserProcess(OwnProcess):
 
     __hash__ = DraftProcess.__hash__
 
-    def _of(self, pair: ModelPair) -> DraftTuples:
+    def listed(self, pair: ModelPair) -> DraftTuples:
         if self._listed is None or self._listed[0] is not pair:
             self._listed = pair, self._checked(pair, *self._asked("tuples", lambda: self._list(pair)))
         return self._listed[1]

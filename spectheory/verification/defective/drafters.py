@@ -74,10 +74,7 @@ HALF = Fraction(1, 2)
 FAIR, NINE, SKEW, OTHER = ["1/2", "1/2"], ["9/10", "1/10"], ["2/3", "1/3"], ["1/3", "2/3"]
 UNIFORM, STEPS, FIRST_TWO = ["1/3"] * 3, ["1/2", "1/3", "1/6"], ["1/2", "1/2", "0"]
 STEPS_CUT, MASKED = ["3/5", "2/5", "0"], ["3/4", "1/4", "0"]
-
-
-def _pair(target: Row, draft: Row, length: int) -> ModelPair:
-    return ModelPair.context_free_pair(target, draft, length)
+_pair = ModelPair.context_free_pair
 
 
 def _one_token() -> Iterator[WrongDrafter]:
@@ -154,14 +151,6 @@ def _after_unlikely(tokens: Context, rows: Any) -> int:
     return min(len(tokens), 1 + _before_unlikely(tokens, rows))
 
 
-def _all_or_nothing(tokens: Context, rows: Any) -> int:
-    return len(tokens) * (_before_unlikely(tokens, rows) == len(tokens))
-
-
-def _look_ahead(tokens: Context, rows: Any) -> int:
-    return max(0, _before_unlikely(tokens, rows) - 1)
-
-
 def _rules() -> Iterator[WrongDrafter]:
     """A length rule, for one path or for a batch of two requests.  The partner is another rule."""
     after, coin = "stop after the unlikely token, and keep it", lambda tokens, rows: {0: "1/2", 1: "1/2"}
@@ -173,9 +162,10 @@ def _rules() -> Iterator[WrongDrafter]:
         ("length", "drop_unlikely_L{}", "drop the first sampled token below 1/2", after,
          likely, _before_unlikely, _after_unlikely),
         ("length", "all_or_nothing_L{}", "verify nothing if a drafted token is below 1/2", after,
-         likely[1:], _all_or_nothing, _after_unlikely),
+         likely[1:], lambda tokens, rows: len(tokens) * (_before_unlikely(tokens, rows) == len(tokens)),
+         _after_unlikely),
         ("length", "look_ahead_one_L{}", "verify token i only if token i + 1 is likely", after,
-         likely[1:], _look_ahead, _after_unlikely),
+         likely[1:], lambda tokens, rows: max(0, _before_unlikely(tokens, rows) - 1), _after_unlikely),
         ("length", "own_probability", "verify a token iff its own probability exceeds 1/2",
          "decide before the draw", (_pair(FAIR, NINE, 1),), _before_unlikely, coin),
         ("length", "one_token_only", "keep token 0 only", "keep by a coin",
