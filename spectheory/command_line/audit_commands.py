@@ -69,7 +69,8 @@ def audit(
     library with pip, or of a commit with git; it installs nothing. "audit history vllm --versions 6" audits
     the newest releases. Each has its own --help.
 
-    --command './my_sampler' audits a program in any language that answers one JSON object per line.
+    --command './my_sampler' audits a program in any language that answers one JSON object per line; with
+    --as batch, a program that verifies several requests at once.
 
     We first try to follow a sampler, through all cases of its random numbers. If this fails, we probe it on
     numbers that we choose, which bounds the error of its law by --within. If it does not take our numbers, we
@@ -112,7 +113,7 @@ def audit(
         samplers_of, signature=as_, drafts=asked, cache=cache, checkout=from_, forks=forks_of(package),
         adapters=adapters,
     )  # fmt: skip
-    samplers = [*programs_of(command, asked), *find(sampler)]
+    samplers = [*programs_of(command, as_, asked), *find(sampler)]
     pairs = _pairs(pair, vocab, draft_length)
     options = {"quick": quick, "time_limit": time, "within": within, "trace": trace}
     options |= _stated(processor, plain)
@@ -174,14 +175,18 @@ def _stated(processor: str | None, plain: str | None) -> dict[str, Any]:
     }
 
 
-def programs_of(commands: Sequence[str], drafts: dict[str, Any]) -> list[Shipped]:
+def programs_of(commands: Sequence[str], signature: str | None, drafts: dict[str, Any]) -> list[Shipped]:
     """Start the programs, and return their samplers."""
     if not commands:
         return []
-    from spectheory.auditing.subjects.programs import Program
+    from spectheory.auditing.subjects.programs import BatchProgram, Program
     from spectheory.auditing.subjects.shipped import Shipped
     from spectheory.auditing.subjects.signatures import PROGRAM
 
+    if signature == "batch":
+        return [Shipped(BatchProgram(each), signature, mixes=BatchProgram.MIXES) for each in commands]
+    if signature not in (None, PROGRAM):
+        raise InvalidInputError(f"a program verifies one request, or --as batch; got --as {signature}")
     drafts = drafts if any(drafts.values()) else {"num_drafts": [1]}
     return [Shipped(Program(each), PROGRAM, **drafts) for each in commands]
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from spectheory.auditing.handing.numbers import NOW, ONE, NotHandedError, Use
 from spectheory.foundation.errors import InvalidInputError
 
 UNIFORMS = 64
-"""The random numbers of a question; a Gumbel race over 3 tokens after 6 drafts uses 27."""
+"""The random numbers of a request; a Gumbel race over 3 tokens after 6 drafts uses 27."""
 _UNIFORM = Use("uniform")
+_READ = {"greedy": "is_greedy", "seed": "seed"}
+"""What a program can say that it reads -> the field of a row."""
 
 
 class Program:
@@ -29,7 +32,7 @@ class Program:
     """
 
     def __init__(self, command: str) -> None:
-        self.__name__ = command
+        self.__name__ = self.__qualname__ = command
         self._words = shlex.split(command)
         self._process: subprocess.Popen[str] | None = None
         self._start()
@@ -40,15 +43,9 @@ class Program:
         Raises:
             RuntimeError: the program answers with an error, gives an invalid answer, or ends.
         """
-        if NOW.point is None:
-            return self._ask(question)["tokens"]
-        stream = NOW.stream()
-        values = [NOW.point.at((stream, place)) / ONE for place in range(UNIFORMS)]
-        answer = self._ask({**question, "uniforms": values})
-        used = answer.get("used", UNIFORMS)
-        if not isinstance(used, int) or not 0 <= used <= UNIFORMS:
-            raise NotHandedError(f"the program says that it used {used} random numbers of {UNIFORMS}")
-        NOW.take(stream, [_UNIFORM] * used)
+        note_used = _with_uniforms(question)
+        answer = self._ask(question, "tokens")
+        note_used(answer)
         return answer["tokens"]
 
     def close(self) -> None:
@@ -70,7 +67,7 @@ class Program:
                 ) from None
         return self._process
 
-    def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
+    def _ask(self, question: dict[str, Any], field: str) -> dict[str, Any]:
         process = self._start()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -88,7 +85,59 @@ class Program:
             answer = json.loads(line)
         except ValueError:
             raise RuntimeError(f"the program wrote {line[:80]!r}, which is not JSON") from None
-        if not isinstance(answer, dict) or not isinstance(answer.get("tokens"), list):
+        if not isinstance(answer, dict) or not isinstance(answer.get(field), list):
             said = answer.get("error") if isinstance(answer, dict) else None
-            raise RuntimeError(f"the program answers {said or line[:80]!r}, without a list of tokens")
+            raise RuntimeError(f"the program answers {said or line[:80]!r}, without a list of {field}")
         return answer
+
+
+class BatchProgram(Program):
+    """A running program that verifies batches: a sampler of the signature "batch"."""
+
+    MIXES = ("no drafts", "ragged", "greedy", "seeds")
+    """The kinds of batches; a question has no placeholders."""
+
+    def __call__(self, rows: Sequence[Any], generator: Any) -> list[Any]:  # type: ignore[override]
+        """Send the requests of a batch, and return the tokens of each, or its tokens and log-probabilities.
+
+        Raises:
+            RuntimeError: as for a program that verifies one request.
+        """
+        requests = [_request(row) for row in rows]
+        notes = list(map(_with_uniforms, requests))
+        answer = self._ask({"requests": requests, "seed": generator.initial_seed()}, "requests")
+        returned: list[Any] = []
+        for each, note_used in zip(answer["requests"], notes, strict=False):
+            if not isinstance(each, dict) or not isinstance(each.get("tokens"), list):
+                said = json.dumps(each)[:80]
+                raise RuntimeError(f"the program answers {said} for a request, without a list of tokens")
+            note_used(each)
+            returned.append((each["tokens"], each["logprobs"]) if "logprobs" in each else each["tokens"])
+        for name in answer.get("reads", ()):
+            for row in rows:
+                getattr(row, _READ[name])  # a row notes what is read
+        return returned
+
+
+def _request(row: Any) -> dict[str, Any]:
+    """A request of a batch as JSON.  We index its fields, because a row notes those that are read by name."""
+    tokens, target, draft, is_greedy, _, seed = row
+    named = {"draft_tokens": tokens, "target_rows": target, "draft_rows": draft}
+    given = {name: part.tolist() for name, part in named.items()} | {"greedy": is_greedy}
+    return given if seed is None else given | {"seed": seed}
+
+
+def _with_uniforms(asked: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
+    """Add random numbers, if they are handed.  The returned function notes how many an answer has used."""
+    if NOW.point is None:
+        return lambda answer: None
+    stream = NOW.stream()
+    asked["uniforms"] = [NOW.point.at((stream, place)) / ONE for place in range(UNIFORMS)]
+
+    def note_used(answer: dict[str, Any]) -> None:
+        used = answer.get("used", UNIFORMS)
+        if not isinstance(used, int) or not 0 <= used <= UNIFORMS:
+            raise NotHandedError(f"the program says that it used {used} random numbers of {UNIFORMS}")
+        NOW.take(stream, [_UNIFORM] * used)
+
+    return note_used

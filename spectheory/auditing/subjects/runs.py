@@ -13,6 +13,7 @@ import torch
 
 from spectheory.auditing.following.intercept import GLOBAL_SEED, Journal, intercepted
 from spectheory.auditing.subjects.asked import Numbers
+from spectheory.auditing.subjects.programs import Program
 from spectheory.auditing.subjects.signatures import SEED, Call
 from spectheory.auditing.tape.decisions import (
     MAX_RUNS,
@@ -74,6 +75,8 @@ class Runs:
         """Call the sampler ``times`` times with these random numbers, and check its arguments afterwards."""
         call, returned = Call(numbers, self.journal), list[T]()
         is_followed = not isinstance(numbers, OrdinaryRun)
+        if is_followed and isinstance(self.sampler, Program):
+            raise NotEnumerableError("the sampler is another program, which cannot be followed")
         with (
             intercepted(numbers, self.journal) if is_followed else nullcontext(),  # type: ignore[arg-type]
             users_code(self.words, self.sampler, may_refuse=True),

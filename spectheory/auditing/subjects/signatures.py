@@ -17,7 +17,7 @@ from spectheory.auditing.following.intercept import Journal
 from spectheory.auditing.subjects.asked import Numbers
 from spectheory.auditing.tape.atoms import quietly
 from spectheory.auditing.tape.coins import CoinGenerator
-from spectheory.auditing.tape.decisions import NotEnumerableError, Tape
+from spectheory.auditing.tape.decisions import Tape
 from spectheory.auditing.tape.ordinary import OrdinaryRun
 from spectheory.auditing.tape.races import UndefinedDrawError
 from spectheory.foundation.documents import count_text
@@ -192,8 +192,6 @@ def _sampler(function: Callable[..., Any], call: Call, drafts: Drafts) -> list[i
 
 def _program(program: Callable[..., Any], call: Call, drafts: Drafts) -> list[int]:
     """Call a program in any language, with rows in float64; see ``programs``."""
-    if not isinstance(call.numbers, OrdinaryRun):
-        raise NotEnumerableError("the sampler is another program, which cannot be followed")
     rows = {name: part.tolist() for name, part in drafts._asdict().items()}
     return _token_list(program({**rows, "seed": call.numbers.seed}))
 

@@ -9,10 +9,12 @@ import pytest
 
 from cli_support import run_json
 from spectheory import audit
+from spectheory.auditing import AuditCertificate
 from spectheory.auditing.rounds.battery import random_dyadic
-from spectheory.auditing.subjects.programs import Program
+from spectheory.auditing.subjects.programs import BatchProgram, Program
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import PROGRAM
+from spectheory.command_line.main import main
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.pair import ModelPair
 
@@ -56,7 +58,37 @@ def test_a_program_in_javascript(race: str) -> None:
     assert judged(f"{command} wrong") == ("not lossless", "probed")
 
 
-@pytest.mark.parametrize("name", ["sampler_program.c", "sampler_program.js"])
+def judged_batch(command: str) -> AuditCertificate:
+    program = BatchProgram(command)
+    try:
+        sampler = Shipped(program, "batch", mixes=BatchProgram.MIXES)
+        return audit(sampler, PAIRS, within=0.1, quick=True)
+    finally:
+        program.close()
+
+
+@pytest.mark.skipif(NODE is None, reason="no JavaScript")
+@pytest.mark.parametrize(
+    ("mistake", "says"),
+    [
+        ("", ""),
+        ("shared", "are not independent"),
+        ("company", "with the seed 1000 gets the tokens"),
+        ("greedy", "beside other requests (greedy) the tokens of a request have another law than alone"),
+    ],
+)
+def test_a_program_of_batches(mistake: str, says: str) -> None:
+    """Each mistake is right for a request alone, so that only batches show it."""
+    found = judged_batch(f"node {EXAMPLES / 'batch_program.js'} {mistake}".strip())
+    assert found.basis == "probed"
+    assert not any(case.is_wrong for case in found.cases)
+    assert sorted(found.batches) == ["equal lengths", "greedy", "no drafts", "ragged", "seeds"]
+    assert found.is_lossless is not bool(says)
+    assert says in "".join(found.reasons)
+    assert found.provenance.file == found.sampler
+
+
+@pytest.mark.parametrize("name", ["sampler_program.c", "sampler_program.js", "batch_program.js"])
 def test_an_example_is_one_screen(name: str) -> None:
     assert len((EXAMPLES / name).read_text(encoding="utf-8").splitlines()) <= 45
 
@@ -84,6 +116,20 @@ def test_an_answer_that_is_none_is_a_defect_and_is_named(code: str, says: str) -
     assert says in found.reasons[0]
 
 
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ('dict(error="no rows")', "the program answers 'no rows'"),
+        ("dict(requests=[7])", "the program answers 7 for a request"),
+        ("dict(requests=[])", "the tokens of 0 requests, expected 1"),
+    ],
+)
+def test_an_answer_for_a_batch_that_is_none_is_named(answer: str, says: str) -> None:
+    found = judged_batch(python(f"print(json.dumps({answer}), flush=True)"))
+    assert found.is_defective
+    assert says in found.reasons[0]
+
+
 def test_a_program_that_does_not_exist() -> None:
     with pytest.raises(InvalidInputError, match=r"cannot be started: .*No such file"):
         Program("/no/such/program")
@@ -101,6 +147,11 @@ def test_the_option_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFi
     assert (right["verdict"], right["basis"], right["lossless"]) == ("lossless", "probed", True)
     assert 0.04 < right["within"] < 0.0501
     run_json(capsys, "audit", "--command", f"{program} wrong", *options, code=1)
+    batch = f"node {EXAMPLES / 'batch_program.js'} shared"
+    found = run_json(capsys, "audit", "--command", batch, "--as", "batch", "--quick", *options, code=1)
+    assert found["signature"] == "batch"
+    assert main(["audit", "--command", batch, "--as", "sampler"]) == 2
+    assert "--as batch" in capsys.readouterr().err
     options[-1] = "0.9"
     for accepted, code in ((), 4), (("--accept", "undecided"), 0):
         found = run_json(capsys, "audit", "--command", own, *options, *accepted, code=code)
