@@ -122,7 +122,7 @@ def _why_lossy(verifier: Verifier, rule: LengthRule, num_drafts: int, across: bo
             continue
         for seed, drawn in product(range(PROBED_PAIRS), (random_rational, random_steep)):
             pair = drawn([seed, 8], vocab_size, draft_length)
-            if not is_stopping_point(Shortened(paths, rule), pair):
+            if not is_stopping_point(Shortened(paths, rule).laws(pair), pair):
                 statement = "8.7" if across else "8.5"
                 return (
                     "the length rule reads a token before it decides whether to verify it (theory.md "

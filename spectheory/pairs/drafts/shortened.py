@@ -130,13 +130,8 @@ def length_flags(process: Shortened, pair: ModelPair) -> LengthFlags:
         LengthFlags(predictable=True, pseudo_stopping=True, stopping_point=True)
     """
     drawn, is_right = list(process.laws(pair)), bool(draft_defect(process, pair))
-    is_predictable = all(_kept_tokens_decide(_of_path(drawn, k), pair) for k in range(process.num_drafts))
-    return LengthFlags(is_predictable, is_right, _kept_tokens_decide(drawn, pair))
-
-
-def is_stopping_point(process: Shortened, pair: ModelPair) -> bool:
-    """Whether the kept tokens of all paths together decide the lengths (theory.md Statement 8.7)."""
-    return _kept_tokens_decide(process.laws(pair), pair)
+    is_predictable = all(is_stopping_point(_of_path(drawn, k), pair) for k in range(process.num_drafts))
+    return LengthFlags(is_predictable, is_right, is_stopping_point(drawn, pair))
 
 
 Laws = Iterable[tuple[Paths, Any, Mapping[Paths, Any]]]
@@ -158,8 +153,11 @@ def _of_path(drawn: Laws, number: int) -> Laws:
         yield (path,), total, {kept: part / total for kept, part in mass.items()}
 
 
-def _kept_tokens_decide(drawn: Laws, pair: ModelPair) -> bool:
-    """Whether P(these kept tokens | paths) is equal for all paths that start with them."""
+def is_stopping_point(drawn: Laws, pair: ModelPair) -> bool:
+    """Whether the kept tokens of all paths together decide the lengths (theory.md Statement 8.7).
+
+    Then P(these kept tokens | paths) is equal for all paths that start with them.
+    """
     laws = [(paths, law) for paths, _, law in drawn]
     every = {tuple(map(len, kept)) for _, law in laws for kept in law}
     shares: dict[Paths, list[Any]] = defaultdict(list)

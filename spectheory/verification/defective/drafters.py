@@ -241,7 +241,7 @@ def _target_rows() -> Iterator[WrongDrafter]:
     halved, raw = presence_penalty("1/2"), [HALF, HALF]
     row = _pair(FAIR, FAIR, 1).target[0][0]
     penalised = tuple(processed(_pair(FAIR, SKEW, length), halved) for length in (1, 2))
-    steps, steps_cut, fair, uniform = map(_constant, (STEPS, STEPS_CUT, FAIR, UNIFORM))
+    steps, cut, fair, uniform = map(_constant, (STEPS, STEPS_CUT, FAIR, UNIFORM))
     no_two_zeros = {"any": {0: "zero", 1: "any"}, "zero": {1: "any"}}
     projected, conditional = (
         make(_pair(FAIR, SKEW, 1), no_two_zeros, "any") for make in (projected_pair, conditional_pair)
@@ -262,10 +262,10 @@ def _target_rows() -> Iterator[WrongDrafter]:
         "all_drafted_tokens": lambda path, depth: after(path),
     }
     cuts = {
-        "bonus_raw": (steps_cut, steps_cut, steps),
-        "only_bonus": (steps, steps, steps_cut),
-        "residual_raw": (steps_cut, steps, steps_cut),
-        "acceptance_raw": (steps, steps_cut, steps_cut),
+        "bonus_raw": (cut, _constant(STEPS_CUT, bonus=STEPS)),
+        "only_bonus": (steps, _constant(STEPS, bonus=STEPS_CUT)),
+        "residual_raw": (cut, _constant(STEPS, bonus=STEPS_CUT)),
+        "acceptance_raw": (steps, cut),
     }
     entries: tuple[tuple[str, str, str, str, tuple[ModelPair, ...], tuple[Any, ...]], ...] = (
         *(("processors", f"penalty_{name}_L{{}}", f"penalty: {name.replace('_', ' ')}",
@@ -276,7 +276,7 @@ def _target_rows() -> Iterator[WrongDrafter]:
         ("grammar", "mask_on_draft_only", "the target's rows are not masked", "mask them",
          (_pair(FIRST_TWO, FIRST_TWO, 1),), (uniform,)),
         ("grammar", "bonus_row_unmasked", "the bonus row is not masked", "mask all rows",
-         (projected,), (projected_row, None, fair)),
+         (projected,), (projected_row, fair)),
         ("grammar", "projected_for_conditional", "masked rows where the target given the grammar is meant",
          "rows p h(c, t)/h(c)", (conditional,), (projected_row,)),
     )  # fmt: skip
@@ -286,5 +286,5 @@ def _target_rows() -> Iterator[WrongDrafter]:
             yield WrongDrafter(topic, label, wrong, right, pair, verifier=OtherTargetRows(*rows))
 
 
-def _constant(row: Row) -> Callable[[Context, int], Row]:
-    return lambda path, depth: row
+def _constant(row: Row, bonus: Row | None = None) -> Callable[[Context, int], Row]:
+    return lambda path, depth: bonus if bonus and depth == len(path) else row

@@ -25,8 +25,7 @@ class OtherTargetRows(Verifier):
 
     Args:
         accepting: the rows of the acceptance tests.
-        correcting: the rows of the residual; by default the same.
-        bonus: the rows after a whole path; by default the rows of the acceptance tests.
+        correcting: the rows of the token after the accepted prefix; by default the same.
     """
 
     name: ClassVar[str] = "other_target_rows"
@@ -34,17 +33,15 @@ class OtherTargetRows(Verifier):
     single_path: ClassVar[bool] = True
     lossless: ClassVar[bool] = False
 
-    def __init__(self, accepting: RowsOf, correcting: RowsOf | None = None, bonus: RowsOf | None = None):
-        self.accepting = accepting
-        self.correcting, self.bonus = correcting or accepting, bonus or accepting
+    def __init__(self, accepting: RowsOf, correcting: RowsOf | None = None):
+        self.accepting, self.correcting = accepting, correcting or accepting
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
-        accepted = self._rows(paths, self.accepting)
-        corrected = self._rows(paths, self.correcting)
-        corrected[..., -1, :] = self._rows(paths, self.bonus)[..., -1, :]
-        token = verifiers["token"]
-        stops = token.outcome(paths, accepted, draft_rows).stop_probs
-        return Outcome(stops, token.outcome(paths, corrected, draft_rows).correction)
+        accepted, corrected = (
+            verifiers["token"].outcome(paths, self._rows(paths, rows_of), draft_rows)
+            for rows_of in (self.accepting, self.correcting)
+        )
+        return Outcome(accepted.stop_probs, corrected.correction)
 
     def _rows(self, paths: Array, rows_of: RowsOf) -> np.ndarray:
         depths = range(paths.shape[-1] + 1)
