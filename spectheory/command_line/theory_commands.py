@@ -286,8 +286,8 @@ def verifiers() -> int:
     """
     from spectheory.foundation.results import Table
     from spectheory.pairs.drafts.process import ANY_PROCESS, SAMPLED_PROCESSES
-    from spectheory.verification.adaptive_lengths import COHERENCE
     from spectheory.verification.algorithms import verifiers as known
+    from spectheory.verification.length_rules import COHERENCE
     from spectheory.verification.machine_proofs import machine_proofs
 
     proofs = {name: machine_proofs(verifier) for name, verifier in known.items()}

@@ -48,17 +48,15 @@ def completion_probs(pair: ModelPair, transitions: Transitions, start: Any) -> l
     return levels
 
 
-def _with_target(pair: ModelPair, weights: list[np.ndarray]) -> ModelPair:
-    """Weigh every target row by its children's weights, where a child has some."""
-    levels = []
-    for rows, below in zip(pair.target, weights[1:], strict=True):
-        weighted = normalise(rows * below.reshape(rows.shape))
-        levels.append(np.where(weighted.sum(axis=1, keepdims=True) == 0, rows, weighted))
-    return ModelPair(tuple(levels), pair.draft, pair.vocab)
-
-
-def conditional_pair(pair: ModelPair, transitions: Transitions, start: Any) -> ModelPair:
+def conditional_pair(
+    pair: ModelPair, transitions: Transitions, start: Any, masked: bool = False
+) -> ModelPair:
     """Return the pair whose target is the target given the grammar: rows p(t|c) h(c,t)/h(c).
+
+    Args:
+        pair, transitions, start: the models, and the grammar as in ``processors.grammar``.
+        masked: True for the projected law, which engines output: of each row the tokens that keep an allowed
+            completion, normalised.  It differs from the target given the grammar (theory.md Statement 8.19).
 
     Raises:
         InvalidInputError: the target gives no allowed text a positive probability.
@@ -66,25 +64,17 @@ def conditional_pair(pair: ModelPair, transitions: Transitions, start: Any) -> M
     Example:
         >>> no_two_zeros = {"any": {0: "zero", 1: "any"}, "zero": {1: "any"}}
         >>> fair = ModelPair.context_free_pair(["1/2", "1/2"], ["1/2", "1/2"], 1)
-        >>> print(conditional_pair(fair, no_two_zeros, "any").target[0][0])
+        >>> for masked in (False, True):
+        ...     print(conditional_pair(fair, no_two_zeros, "any", masked).target[0][0])
         [Fraction(1, 3) Fraction(2, 3)]
-    """
-    return _with_target(pair, completion_probs(pair, transitions, start))
-
-
-def projected_pair(pair: ModelPair, transitions: Transitions, start: Any) -> ModelPair:
-    """Return the pair whose target rows are masked: the tokens that keep an allowed completion, normalised.
-
-    Engines output this law.  It differs from the target given the grammar (theory.md Statement 8.19).
-
-    Example:
-        >>> no_two_zeros = {"any": {0: "zero", 1: "any"}, "zero": {1: "any"}}
-        >>> fair = ModelPair.context_free_pair(["1/2", "1/2"], ["1/2", "1/2"], 1)
-        >>> print(projected_pair(fair, no_two_zeros, "any").target[0][0])
         [Fraction(1, 2) Fraction(1, 2)]
     """
-    probs = completion_probs(pair, transitions, start)
-    return _with_target(pair, [level * 0 + (level > 0) for level in probs])
+    levels = []
+    for rows, probs in zip(pair.target, completion_probs(pair, transitions, start)[1:], strict=True):
+        weights = probs.reshape(rows.shape)
+        weighted = normalise(rows * (weights > 0 if masked else weights))
+        levels.append(np.where(weighted.sum(axis=1, keepdims=True) == 0, rows, weighted))
+    return ModelPair(tuple(levels), pair.draft, pair.vocab)
 
 
 def grammar_distance(pair: ModelPair, transitions: Transitions, start: Any) -> Number:
@@ -96,7 +86,8 @@ def grammar_distance(pair: ModelPair, transitions: Transitions, start: Any) -> N
         >>> print(grammar_distance(fair, no_two_zeros, "any"))
         1/6
     """
-    depth = pair.draft_length + 1
-    laws = [make(pair, transitions, start) for make in (projected_pair, conditional_pair)]
-    projected, conditional = (law.target_path_probs(depth) for law in laws)
+    projected, conditional = (
+        conditional_pair(pair, transitions, start, masked).target_path_probs(pair.draft_length + 1)
+        for masked in (True, False)
+    )
     return plain_number(abs(projected - conditional).sum() / 2)

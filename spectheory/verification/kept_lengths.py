@@ -39,7 +39,7 @@ class AtKeptLengths(Verifier):
         for name in ("name", "source", "single_path", "exact", "lossless"):
             setattr(self, name, getattr(base, name))
         self.name += words  # type: ignore[misc]
-        self._bind: Callable[[Verifier, int], Verifier] = lambda verifier, length: verifier
+        self._setup: tuple[DraftProcess, ModelPair | None] | None = None
         self._bound: dict[int, Verifier] = {}
         self._counted = [0, 0]  # the copies that ``bind`` returns count together
 
@@ -57,23 +57,20 @@ class AtKeptLengths(Verifier):
     def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Self:
         """Set the verifier of every length up for whole paths of this length, and that of 1 now."""
         super().bind(process, pair)
-
-        def bound(verifier: Verifier, length: int) -> Verifier:
-            if pair is None:
-                return verifier.bind(process)
-            whole = process
-            if isinstance(process, PerPath):
-                whole = PerPath(tuple(model.truncate(length) for model in process.models))
-            return verifier.bind(whole, pair.truncate(length))
-
         configured = copy(self)
-        configured._bind, configured._bound = bound, {}
+        configured._setup, configured._bound = (process, pair), {}
         configured._of(1)  # refuse the process now, and not at the first tuple
         return configured
 
     def _of(self, length: int) -> Verifier:
         if length not in self._bound:
-            self._bound[length] = self._bind(self.of_length(length), length)
+            process, pair = self._setup or (None, None)
+            if pair is not None:
+                pair = pair.truncate(length)
+                if isinstance(process, PerPath):
+                    process = PerPath(tuple(model.truncate(length) for model in process.models))
+            verifier = self.of_length(length)
+            self._bound[length] = verifier if process is None else verifier.bind(process, pair)
         return self._bound[length]
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:

@@ -12,8 +12,8 @@ from spectheory.exact.batches import batch_law, completed_law_given
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.drafts import KeptDrafts, PerPath, Shortened
 from spectheory.pairs.instances import random_rational
-from spectheory.verification.adaptive_lengths import COHERENCE
 from spectheory.verification.algorithms.position_by_position.kseq import KSeq
+from spectheory.verification.length_rules import COHERENCE
 
 REVERSED = rows_pair(["1/2", "1/3", "1/6"], ["1/6", "1/3", "1/2"], 1)
 DECIDED = [name for name in COHERENCE if COHERENCE[name].in_length is not None]

@@ -7,7 +7,7 @@ import pytest
 
 from draft_values import FAIR, SKEW, rows_pair
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.pairs.grammars import completion_probs, conditional_pair, grammar_distance, projected_pair
+from spectheory.pairs.grammars import completion_probs, conditional_pair, grammar_distance
 from spectheory.pairs.instances import random_rational
 from spectheory.pairs.processors import grammar, processed
 
@@ -24,7 +24,7 @@ def test_laws_are_the_target_given_the_grammar_and_the_masked_rows() -> None:
         mass = sum(prob for prob, each in zip(target, allowed, strict=True) if each)
         conditional = conditional_pair(pair, NO_TWO_ZEROS, "any").target_path_probs(4)
         assert list(conditional) == [prob * each / mass for prob, each in zip(target, allowed, strict=True)]
-        projected = projected_pair(pair, NO_TWO_ZEROS, "any").target_path_probs(4)
+        projected = conditional_pair(pair, NO_TWO_ZEROS, "any", masked=True).target_path_probs(4)
         masked = processed(pair, grammar(NO_TWO_ZEROS, "any"))
         assert list(projected) == list(masked.target_path_probs(4))
         distance = grammar_distance(pair, NO_TWO_ZEROS, "any")
@@ -46,7 +46,7 @@ def test_values_and_partners() -> None:
     assert grammar_distance(fair, only_ones, "any") == 0
     # No row is masked to nothing where a dead end lies ahead: the projection looks for completions (A11).
     dead_end = {"any": {0: "dead", 1: "any"}, "dead": {}}
-    assert projected_pair(fair, dead_end, "any").target[0][0].tolist() == [0, 1]
+    assert conditional_pair(fair, dead_end, "any", masked=True).target[0][0].tolist() == [0, 1]
     assert completion_probs(fair, dead_end, "any")[1][0] == 0
     with pytest.raises(InvalidInputError, match="no text"):
         conditional_pair(fair, {}, "any")

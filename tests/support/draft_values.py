@@ -14,7 +14,7 @@ from spectheory.pairs.drafts import KeptDrafts, Shortened
 from spectheory.pairs.drafts.kept import DisclosedDrafts
 from spectheory.pairs.drafts.mapped import mapped_drafts
 from spectheory.pairs.drafts.repairs import with_cemetery, with_conditioned_rows
-from spectheory.pairs.grammars import conditional_pair, projected_pair
+from spectheory.pairs.grammars import conditional_pair
 from spectheory.verification.algorithms.first_then_match import FirstThenMatch
 from spectheory.verification.defective.drafters import drafters
 
@@ -214,7 +214,7 @@ def redrawn_window() -> list[Any]:
             into[longer] = into.get(longer, 0) + share
     found = np.array([law.get(path_to(number, 3, 2), F(0)) for number in range(8)])
     exact = [
-        make(fair, no_two_ones, "any").target_path_probs(3) for make in (projected_pair, conditional_pair)
+        conditional_pair(fair, no_two_ones, "any", masked).target_path_probs(3) for masked in (True, False)
     ]
     return [abs(one - other).sum() / 2 for one, other in ((found, exact[0]), (found, exact[1]), exact)]
 

@@ -20,7 +20,7 @@ from spectheory.pairs.contexts import Context, all_contexts
 from spectheory.pairs.drafts import DraftProcess, Iid, KeptDrafts, Shortened
 from spectheory.pairs.drafts.kept import DisclosedDrafts
 from spectheory.pairs.drafts.repairs import with_cemetery, with_conditioned_rows
-from spectheory.pairs.grammars import conditional_pair, projected_pair
+from spectheory.pairs.grammars import conditional_pair
 from spectheory.pairs.pair import ModelPair
 from spectheory.pairs.processors import presence_penalty, processed
 from spectheory.verification.defective.other_rows import OtherTargetRows, changes_with_length
@@ -244,7 +244,7 @@ def _target_rows() -> Iterator[WrongDrafter]:
     steps, cut, fair, uniform = map(_constant, (STEPS, STEPS_CUT, FAIR, UNIFORM))
     no_two_zeros = {"any": {0: "zero", 1: "any"}, "zero": {1: "any"}}
     projected, conditional = (
-        make(_pair(FAIR, SKEW, 1), no_two_zeros, "any") for make in (projected_pair, conditional_pair)
+        conditional_pair(_pair(FAIR, SKEW, 1), no_two_zeros, "any", masked) for masked in (True, False)
     )
 
     def after(text: Context) -> Any:
