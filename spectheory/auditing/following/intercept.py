@@ -37,7 +37,7 @@ from spectheory.auditing.following.replacements import (
     refusing,
     replaced,
 )
-from spectheory.auditing.following.torch_draws import TorchDraws, name_of, probs_of
+from spectheory.auditing.following.torch_draws import TorchDraws, choose_cases, name_of
 from spectheory.auditing.following.torch_functions import DRAWS, REAL
 from spectheory.auditing.following.triton_kernels import kernels_followed
 from spectheory.auditing.tape.atoms import uniform_number, whole_number
@@ -256,26 +256,8 @@ def _exponential(tape: Tape, drawn: torch.Tensor, given: dict[str, Any]) -> np.n
     return _numbers(tape, drawn, lambda: ExponentialDraw(Exponential(tape), rate))
 
 
-def _multinomial(tape: Tape, drawn: torch.Tensor, given: dict[str, Any]) -> None:
-    weights, places = given["self"], drawn.reshape(-1, drawn.shape[-1])
-    for row, chosen in zip(weights.reshape(-1, weights.shape[-1]).tolist(), places, strict=True):
-        left = list(map(exact_number, row))
-        for number in range(len(chosen)):
-            if not any(left):
-                raise NotEnumerableError(
-                    f"torch.multinomial draws {len(chosen)} entries without replacement where {number} have "
-                    "weight, and does not say which of the others follow; draw fewer"
-                )
-            token = tape.draw_among(left)
-            chosen[number] = token
-            if not given.get("replacement", False):
-                left[token] = Fraction(0)
-
-
-def _bernoulli(tape: Tape, drawn: torch.Tensor, given: dict[str, Any]) -> None:
-    probs = map(exact_number, probs_of(drawn, given))
-    values = [tape.draw([1 - prob, prob]) for prob in probs]
-    drawn.copy_(torch.tensor(values).reshape(drawn.shape))
+def _cases(tape: Tape, drawn: torch.Tensor, given: dict[str, Any]) -> None:
+    choose_cases(drawn, given, tape.draw_among)
 
 
 def _whole_numbers(tape: Tape, drawn: torch.Tensor, given: dict[str, Any]) -> np.ndarray | None:
@@ -289,10 +271,9 @@ def _whole_numbers(tape: Tape, drawn: torch.Tensor, given: dict[str, Any]) -> np
 
 _ANSWERS: dict[str, Callable[[Tape, torch.Tensor, dict[str, Any]], np.ndarray | None]] = {
     **dict.fromkeys(("rand", "rand_like", "uniform_"), _uniform),
-    **dict.fromkeys(("bernoulli", "bernoulli_"), _bernoulli),
+    **dict.fromkeys(("bernoulli", "bernoulli_", "multinomial"), _cases),
     **dict.fromkeys(("randint", "randint_like"), _whole_numbers),
     "exponential_": _exponential,
-    "multinomial": _multinomial,
 }
 """Operator -> its numbers.  ``None`` if the answer has written ordinary ones."""
 

@@ -3,12 +3,16 @@
 A tag marks these operators, whatever function of Python, TorchScript or C++ calls them.
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+
+from spectheory.auditing.tape.decisions import NotEnumerableError
+from spectheory.foundation.exact_numbers import exact_number
 
 _SEED_BYTES = 8
 """A state of a CPU generator begins with its seed, of which only the lower half is used."""
@@ -71,10 +75,36 @@ def state_of(generator: torch.Generator) -> Hashable:
     return generator.device, generator.get_state().numpy()[_SEED_BYTES:].tobytes()
 
 
-def probs_of(drawn: torch.Tensor, given: dict[str, Any]) -> list[float]:
-    """The probabilities of Bernoulli numbers.
+def choose_cases(
+    drawn: torch.Tensor,
+    given: dict[str, Any],
+    choose: Callable[[Sequence[Fraction]], int],
+    refused: type[NotEnumerableError] = NotEnumerableError,
+) -> None:
+    """Overwrite the cases that ``multinomial`` or ``bernoulli`` has drawn, one after the other.
 
     ``bernoulli_`` ignores its tensor's entries, and gets no ``p`` if p is one half.
+
+    Args:
+        drawn: the result of the operator.
+        given: its arguments by name.
+        choose: weights -> the index of a case.
+        refused: the error for draws without replacement from too few entries.
     """
-    prob = given.get("p", 0.5 if given["self"] is drawn else given["self"])
-    return torch.as_tensor(prob).expand(drawn.shape).reshape(-1).double().tolist()
+    if "num_samples" not in given:
+        prob = given.get("p", 0.5 if given["self"] is drawn else given["self"])
+        probs = map(exact_number, torch.as_tensor(prob).expand(drawn.shape).reshape(-1).double().tolist())
+        drawn.copy_(torch.tensor([choose([1 - prob, prob]) for prob in probs]).reshape(drawn.shape))
+        return
+    weights, rows = given["self"], drawn.reshape(-1, drawn.shape[-1])
+    for row, chosen in zip(weights.reshape(-1, weights.shape[-1]).tolist(), rows, strict=True):
+        left = list(map(exact_number, row))
+        for place in range(len(chosen)):
+            if not any(left):
+                raise refused(
+                    f"torch.multinomial draws {len(chosen)} entries without replacement where {place} have "
+                    "weight, and does not say which of the others follow; draw fewer"
+                )
+            chosen[place] = case = choose(left)
+            if not given.get("replacement", False):
+                left[case] = Fraction(0)

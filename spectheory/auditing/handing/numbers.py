@@ -137,14 +137,14 @@ class HandedRun:
 
     def take(self, stream: int, uses: Sequence[Use]) -> list[int]:
         """Values of the first coordinates of a stream.  Outside of a run, random numbers of the system."""
+        return [self.number((stream, place), use) for place, use in enumerate(uses)]
+
+    def number(self, coordinate: Coordinate, use: Use) -> int:
+        """The value of a coordinate, which the run uses.  Outside of a run, a random number of the system."""
         if self.point is None:
-            return [secrets.randbits(BITS) for _ in uses]
-        values = []
-        for place, use in enumerate(uses):
-            coordinate = (stream, place)
-            self.uses.setdefault(coordinate, use)
-            values.append(self.point.at(coordinate))
-        return values
+            return secrets.randbits(BITS)
+        self.uses.setdefault(coordinate, use)
+        return self.point.at(coordinate)
 
     def one(self, use: Use) -> int:
         """The value of a new coordinate."""

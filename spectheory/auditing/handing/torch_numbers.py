@@ -3,12 +3,14 @@
 A mode of torch holds in one thread only, so we do not hand numbers to draws in another thread.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
+from fractions import Fraction
+from itertools import count
 from typing import Any
 
 import torch
 
-from spectheory.auditing.following.torch_draws import TorchDraws, name_of, probs_of
+from spectheory.auditing.following.torch_draws import TorchDraws, choose_cases, name_of
 from spectheory.auditing.handing.numbers import (
     NOW,
     ONE,
@@ -65,27 +67,15 @@ def _normal(stream: int, drawn: torch.Tensor, given: dict[str, Any]) -> list[flo
     return [mean + deviation * normal(value) for value in _taken(stream, drawn, "uniform")]
 
 
-def _multinomial(stream: int, drawn: torch.Tensor, given: dict[str, Any]) -> list[float]:
-    weights, count = given["self"], given["num_samples"]
-    rows = weights.reshape(-1, weights.shape[-1]).double().tolist()
-    cases: list[float] = []
-    for number, row in enumerate(rows):
-        for place in range(count):
-            cuts = cuts_of(row)
-            coordinate = (stream, number * count + place)
-            NOW.uses.setdefault(coordinate, Use("choice", FINE, number, cuts))
-            assert NOW.point is not None
-            case = case_of(NOW.point.at(coordinate), cuts)
-            cases.append(case)
-            if not given.get("replacement", False):
-                row[case] = 0.0
-    return cases
+def _cases(stream: int, drawn: torch.Tensor, given: dict[str, Any]) -> list[float]:
+    places = count()
 
+    def choose(weights: Sequence[Fraction]) -> int:
+        cuts = cuts_of(list(map(float, weights)))
+        return case_of(NOW.number((stream, next(places)), Use("choice", FINE, 0, cuts)), cuts)
 
-def _bernoulli(stream: int, drawn: torch.Tensor, given: dict[str, Any]) -> list[float]:
-    cuts = [round(prob * ONE) for prob in probs_of(drawn, given)]
-    values = NOW.take(stream, [Use("choice", FINE, 0, (cut,)) for cut in cuts])
-    return [float(value < cut) for value, cut in zip(values, cuts, strict=True)]
+    choose_cases(drawn, given, choose, NotHandedError)
+    return drawn.reshape(-1).tolist()
 
 
 def _whole_numbers(stream: int, drawn: torch.Tensor, given: dict[str, Any]) -> list[float]:
@@ -96,8 +86,7 @@ def _whole_numbers(stream: int, drawn: torch.Tensor, given: dict[str, Any]) -> l
 _DRAWN: dict[str, Callable[[int, torch.Tensor, dict[str, Any]], list[float]]] = {
     **dict.fromkeys(("rand", "rand_like", "uniform_"), _uniform),
     **dict.fromkeys(("randn", "randn_like", "normal_"), _normal),
-    **dict.fromkeys(("bernoulli", "bernoulli_"), _bernoulli),
+    **dict.fromkeys(("bernoulli", "bernoulli_", "multinomial"), _cases),
     **dict.fromkeys(("randint", "randint_like"), _whole_numbers),
     "exponential_": _exponential,
-    "multinomial": _multinomial,
 }
