@@ -55,7 +55,8 @@ class AdaptiveDrafts(ListedProcess):
         self.drafter(pair, 0)
 
     def drafter(self, pair: ModelPair, path_index: int) -> ModelPair:
-        return pair if self.rows is None else with_rows(pair, self.rows)
+        model = self.base().drafter(pair, path_index)
+        return model if self.rows is None else with_rows(model, self.rows)
 
     def listed(self, pair: ModelPair) -> DraftTuples:
         law, shape = self.kept_law(pair), (pair.draft_length, pair.vocab_size)
@@ -90,10 +91,7 @@ class KeptDrafts(AdaptiveDrafts):
         if not self.law:
             raise InvalidInputError("kept drafts need a law, got none")
         object.__setattr__(self, "law", {_as_paths(key): value for key, value in self.law.items()})
-
-    @property
-    def num_drafts(self) -> int:  # type: ignore[override]
-        return len(next(iter(self.law)))
+        object.__setattr__(self, "num_drafts", len(next(iter(self.law))))
 
     def kept_law(self, pair: ModelPair) -> dict[Paths, Any]:
         probs = parse_rows({"law": list(self.law.values())})["law"]

@@ -61,16 +61,10 @@ class Shortened(AdaptiveDrafts):
                 "PerPath, or KeptDrafts with the law of the kept tokens"
             )
         object.__setattr__(self, "drafts", process)
-
-    @property
-    def num_drafts(self) -> int:  # type: ignore[override]
-        return self.base().num_drafts
+        object.__setattr__(self, "num_drafts", process.num_drafts)
 
     def base(self) -> DraftProcess:
         return draft_process(self.drafts)
-
-    def drafter(self, pair: ModelPair, path_index: int) -> ModelPair:
-        return self.base().drafter(pair, path_index)
 
     def laws(self, pair: ModelPair) -> Iterator[tuple[Paths, Any, dict[Paths, Any]]]:
         """Yield (K whole paths, their probability, the law of the kept tokens given them)."""
