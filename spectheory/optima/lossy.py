@@ -16,7 +16,7 @@ from spectheory.pairs.contexts import all_contexts, parent_nodes
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.drafts.iid import draft_process
 from spectheory.pairs.pair import ModelPair
-from spectheory.pairs.rows import parse_entry
+from spectheory.pairs.rows import parse_parameter
 
 # The program also has a variable per output and per completed path, so it allows fewer antichains.
 MAX_ANTICHAINS = 1_000
@@ -109,13 +109,8 @@ def _budget(total_variation: Any, exact: bool) -> Any:
         raise InvalidInputError(
             f"an exact pair takes an exact total_variation, got {total_variation!r}; write it as a fraction"
         )
-    try:
-        value = Fraction(parse_entry(total_variation))
-    except (InvalidInputError, ValueError, OverflowError) as error:
-        raise InvalidInputError(f"total_variation must be a number, got {total_variation!r}") from error
-    if not 0 <= value <= 1:
-        raise InvalidInputError(f"total_variation must lie in [0, 1], got {total_variation!r}")
-    return value if exact else float(value)
+    value = parse_parameter("total_variation", total_variation, 0, 1)
+    return Fraction(value) if exact else float(value)
 
 
 def _below(members: np.ndarray, vocab_size: int, draft_length: int) -> np.ndarray:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import Number, flint_if_exact, plain_number
 from spectheory.foundation.results import no_verdict
 from spectheory.optima.bounds.context_tree import Levels, accepted_masses, sum_over_children
@@ -19,7 +18,7 @@ from spectheory.optima.solving.linear_program import LinearProgram
 from spectheory.optima.solving.solution import Solution
 from spectheory.pairs.contexts import all_contexts, context_number, parent_nodes
 from spectheory.pairs.pair import ModelPair
-from spectheory.pairs.rows import Row, parse_entry, parse_rows
+from spectheory.pairs.rows import Row, parse_parameter, parse_rows
 
 
 @dataclass(frozen=True)
@@ -148,7 +147,5 @@ def gain_of_dropping(target_probs: Row, draft_probs: Row, keep: Row) -> Number:
 
 def _price(pair: ModelPair, price: Any) -> Any:
     """Parse a price, in the numbers of ``pair.numbers``."""
-    cost = parse_entry(price)
-    if not 0 <= cost <= 1:
-        raise InvalidInputError(f"the price of a verified row is in tokens, from 0 to 1; got {price!r}")
+    cost = parse_parameter("the price of a verified row", price, 0, 1)
     return flint_if_exact(np.array([Fraction(cost) if pair.is_exact else float(cost)]))[0]

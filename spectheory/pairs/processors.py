@@ -25,7 +25,7 @@ from spectheory.foundation.exact_numbers import is_exact
 from spectheory.foundation.validation import check_count, unknown_name
 from spectheory.pairs.contexts import Context
 from spectheory.pairs.pair import ModelPair
-from spectheory.pairs.rows import parse_entry
+from spectheory.pairs.rows import parse_entry, parse_parameter
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def temperature(value: Any) -> Processor:
         >>> print(temperature("1/2")((), row), temperature(2)((), row), temperature(0)((), row))
         [Fraction(1, 17) Fraction(16, 17)] [Fraction(1, 3) Fraction(2, 3)] [Fraction(0, 1) Fraction(1, 1)]
     """
-    parsed = _parameter("temperature", value, 0)
+    parsed = parse_parameter("temperature", value, 0)
 
     def weights(text: Context, row: np.ndarray) -> np.ndarray:
         number = _of_row(parsed, row)
@@ -146,7 +146,7 @@ def top_p(mass: Any) -> Processor:
         >>> print(top_p("2/3")((), np.array([Fraction(n, 6) for n in (1, 2, 3)])))
         [Fraction(0, 1) Fraction(2, 5) Fraction(3, 5)]
     """
-    parsed = _parameter("top_p", mass, 0, 1)
+    parsed = parse_parameter("top_p", mass, 0, 1)
 
     def weights(text: Context, row: np.ndarray) -> np.ndarray:
         order = np.argsort(-row, kind="stable")
@@ -166,7 +166,7 @@ def min_p(share: Any) -> Processor:
         >>> print(min_p("1/2")((), np.array([Fraction(n, 6) for n in (1, 2, 3)])))
         [Fraction(0, 1) Fraction(2, 5) Fraction(3, 5)]
     """
-    parsed = _parameter("min_p", share, 0, 1)
+    parsed = parse_parameter("min_p", share, 0, 1)
     return Processor(f"min-p {parsed}", lambda text, row: _kept(row, row >= _of_row(parsed, row) * row.max()))
 
 
@@ -177,7 +177,7 @@ def presence_penalty(factor: Any) -> Processor:
         >>> print(presence_penalty("1/2")((0, 0), np.array([Fraction(1, 2)] * 2)))
         [Fraction(1, 3) Fraction(2, 3)]
     """
-    parsed = _parameter("presence_penalty", factor, 0)
+    parsed = parse_parameter("presence_penalty", factor, 0)
 
     def weights(text: Context, row: np.ndarray) -> np.ndarray:
         return np.where(_counts(text, row) > 0, row * _of_row(parsed, row), row)
@@ -192,7 +192,7 @@ def frequency_penalty(factor: Any) -> Processor:
         >>> print(frequency_penalty("1/2")((0, 0), np.array([Fraction(1, 2)] * 2)))
         [Fraction(1, 5) Fraction(4, 5)]
     """
-    parsed = _parameter("frequency_penalty", factor, 0)
+    parsed = parse_parameter("frequency_penalty", factor, 0)
 
     def weights(text: Context, row: np.ndarray) -> np.ndarray:
         number = _of_row(parsed, row)
@@ -226,7 +226,7 @@ def bias(factors: Mapping[int, Any]) -> Processor:
         >>> print(bias({1: 3})((), np.array([Fraction(1, 2)] * 2)))
         [Fraction(1, 4) Fraction(3, 4)]
     """
-    parsed = {token: _parameter("bias", factor, 0) for token, factor in factors.items()}
+    parsed = {token: parse_parameter("bias", factor, 0) for token, factor in factors.items()}
 
     def weights(text: Context, row: np.ndarray) -> np.ndarray:
         changed = row.copy()
@@ -350,13 +350,6 @@ def processed(
         for processor, levels in ((target, pair.target), (draft, pair.draft))
     )
     return ModelPair(target_levels, draft_levels, pair.vocab)
-
-
-def _parameter(name: str, value: Any, least: int, most: float = math.inf) -> Fraction | float | int:
-    number = parse_entry(value)
-    if not least <= number <= most or number == math.inf:
-        raise InvalidInputError(f"{name} must be a number in {least}..{most}, got {value!r}")
-    return number
 
 
 def _integer(name: str, text: str) -> int:

@@ -1,5 +1,6 @@
 """Parse rows of probabilities as users write them: strings, rationals, floats of any library, tensors."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -11,7 +12,7 @@ import numpy as np
 from flint import fmpq
 
 from spectheory.foundation import arrays
-from spectheory.foundation.errors import InvalidPairError
+from spectheory.foundation.errors import InvalidInputError, InvalidPairError
 from spectheory.foundation.exact_numbers import to_fraction
 
 MAX_DIGITS = 4_000
@@ -100,6 +101,18 @@ def parse_entry(value: Any) -> int | Fraction | float:
     if isinstance(value, fmpq):
         return to_fraction(value)
     raise InvalidPairError(f"a probability must be a string or a number, got {value!r}")
+
+
+def parse_parameter(name: str, value: Any, least: int, most: float = math.inf) -> int | Fraction | float:
+    """Parse one number (``parse_entry``) from ``least`` to ``most``.
+
+    Raises:
+        InvalidInputError: the value is not a number, or outside of these bounds.
+    """
+    number = parse_entry(value)
+    if not least <= number <= most or number == math.inf:
+        raise InvalidInputError(f"{name} must be a number in {least}..{most}, got {value!r}")
+    return number
 
 
 def _parse_text(text: str) -> Fraction:

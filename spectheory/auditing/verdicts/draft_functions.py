@@ -27,7 +27,7 @@ from spectheory.auditing.verdicts.cases import AuditCase
 from spectheory.exact.certificate import Certificate
 from spectheory.exact.certifying import certify
 from spectheory.foundation.documents import count_text
-from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.foundation.errors import InvalidOutcomeError, NotJudgedError
 from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED
 from spectheory.foundation.scope import Scope
 from spectheory.pairs.contexts import Context, prefix_numbers, rows_along
@@ -81,10 +81,6 @@ class DraftFunction:
         return str(getattr(self.function, "__name__", "function"))
 
 
-class UnstableAnswerError(InvalidInputError):
-    """A function answers differently when it is called again with the same drafts."""
-
-
 Finding = tuple[Any, str, ModelPair, Certificate | None]
 """The draft defect, in words too, and the pair over the target's tokens.
 
@@ -128,7 +124,7 @@ def audit_draft_function(
         words = f"{count_text(number, 'request')} on {name}" if kind == SCHEDULE else name
         try:
             variation, because, judged, found = judges[kind](subject.function, pair, number)
-        except UnstableAnswerError as error:
+        except NotJudgedError as error:
             verdict, reasons = UNDECIDED, [str(error)]
             break
         except Exception as error:  # whatever the function raises
@@ -182,7 +178,7 @@ def _schedule(function: Callable[..., Any], pair: ModelPair, requests: int) -> F
             raise InvalidOutcomeError(f"a schedule must return {wanted}, and returned {lengths}")
         known = answers.setdefault(tokens.tobytes(), lengths)
         if known != lengths:
-            raise UnstableAnswerError(
+            raise NotJudgedError(
                 f"it answers {known} and {lengths} to the same drafts: it keeps state or draws random numbers"
             )
         return lengths
