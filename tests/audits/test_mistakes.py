@@ -13,11 +13,15 @@ from audits.registry import SUBJECTS, load_subject
 from deep import first_is_quick
 from spectheory import audit, instances
 from spectheory.auditing.rounds.battery import random_dyadic
+from spectheory.auditing.subjects.signatures import GENERATE
 from spectheory.foundation.wheels import Release
+from spectheory.pairs.pair import ModelPair
 
 QUICK = ("transformers", "sglang")
 """Subjects of libraries that are installed, or fetched by ``make fetched``."""
 PAIRS = {"two residual tokens": instances.two_residual_tokens(1), "three drafted": random_dyadic(2, 2, 3)}
+LOOP_PAIRS = {"two residual tokens": instances.two_residual_tokens(1), "two drafted": random_dyadic(2, 2, 2)}
+"""Of loops, whose texts have several rounds."""
 MISTAKES = [name for name, subject in SUBJECTS.items() if subject.mistake]
 MENDS = [name for name, subject in SUBJECTS.items() if subject.mend]
 
@@ -39,6 +43,10 @@ def edited(name: str, edits: Sequence[tuple[str, str]], release: Release, folder
     return folder
 
 
+def pairs_of(name: str) -> dict[str, ModelPair]:
+    return LOOP_PAIRS if SUBJECTS[name].signature == GENERATE else PAIRS
+
+
 def release_for(name: str) -> Release:
     """The tested version, or a skip where it is not fetched."""
     library = SUBJECTS[name].library
@@ -54,7 +62,7 @@ def test_the_specimen_of_an_adapter_must_fail(name: str, tmp_path: Path) -> None
     mistake = SUBJECTS[name].mistake
     assert mistake is not None
     sampler = load_subject(name, checkout=edited(name, [mistake], release_for(name), tmp_path))
-    wrong = audit(sampler, PAIRS, stop_at_first=True)
+    wrong = audit(sampler, pairs_of(name), stop_at_first=True)
     assert wrong.is_defective, wrong.headline()
 
 
@@ -66,9 +74,11 @@ def test_wrong_code_is_lossless_once_it_is_mended(name: str, tmp_path: Path) -> 
     for missing in range(len(mend)):
         rest = [*mend[:missing], *mend[missing + 1 :]]
         sampler = load_subject(name, checkout=edited(name, rest, release, tmp_path / str(missing)))
-        wrong = audit(sampler, PAIRS, stop_at_first=True)
+        wrong = audit(sampler, pairs_of(name), stop_at_first=True)
         assert wrong.is_defective, wrong.headline()
-    right = audit(load_subject(name, checkout=edited(name, mend, release, tmp_path / "right")), PAIRS)
+    right = audit(
+        load_subject(name, checkout=edited(name, mend, release, tmp_path / "right")), pairs_of(name)
+    )
     assert right.is_lossless, right.headline()
 
 

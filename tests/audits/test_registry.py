@@ -114,6 +114,7 @@ def test_how_samplers_are_called() -> None:
         "sampler (1, 2)": {"economize"},
         "round": {"gpt-fast", "litgpt", "litgpt-top-p", "mini-infer", "specdec", "transformers-round"},
         "round_batch": {"vllm-v2-round"},
+        "generate": {"triforce"},
     }  # fmt: skip
     assert {name for name, subject in SUBJECTS.items() if not subject.in_all} == {
         "litgpt-top-p", "transformers-round", "vllm-v2-round",

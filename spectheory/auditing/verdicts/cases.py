@@ -19,10 +19,12 @@ from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.tape.decisions import HiddenRandomnessError
 from spectheory.exact.certificate import Certificate
 from spectheory.exact.certifying import certify
+from spectheory.exact.counterexample import Counterexample, smallest_counterexample
 from spectheory.exact.law import OutputLaw, output_law
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.foundation.results import no_verdict
 from spectheory.optima.pair_optimum import optimum
+from spectheory.pairs.contexts import Context
 
 FOLLOWED, PROBED, DRAWN = "followed", "probed", "drawn"
 """The three ways.  Each takes over where the one before it cannot go on."""
@@ -263,7 +265,24 @@ def certify_again(sampler: Shipped, question: Question) -> Certificate | None:
         found = certify(sampler, question.pair, drafts=question.process, with_optimum=False)
     except InvalidOutcomeError:
         return None
+    found = replace(found, counterexample=_beyond_rounding(found) or found.counterexample)
     if isinstance(sampler, ModelLoop) and found.counterexample is not None:  # whose drafts we do not see
         blameless = replace(found.counterexample, drafts=(), given_drafts=None, stops=())
         found = replace(found, counterexample=blameless)
     return found if found.failure is None else None
+
+
+def _beyond_rounding(found: Certificate) -> Counterexample | None:
+    """The smallest counterexample by more than rounding, which a certificate does not know."""
+    law = found.law
+    if law is None:
+        return None
+
+    def worst(depth: int) -> tuple[Context, Any, Any] | None:
+        wanted, has = law.pair.target_path_probs(depth), law.prefix_law(depth)
+        number = int(np.argmax(has - wanted))
+        if has[number] - wanted[number] <= rounding_bound(law.pair):
+            return None
+        return law.pair.context(depth, number), has[number], wanted[number]
+
+    return smallest_counterexample(law, worst)

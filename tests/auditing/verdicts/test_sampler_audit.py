@@ -265,6 +265,22 @@ def test_a_mutant_of_an_audited_file_is_caught(tmp_path: Path) -> None:
     assert verdicts == [LOSSLESS, NOT_LOSSLESS]
 
 
+def test_the_counterexample_is_no_rounding() -> None:
+    """The first token has the target's law up to float32, and the second one is always the likeliest."""
+
+    def sampler(paths: Any, target: Any, draft: Any, generator: Any) -> list[int]:
+        first = int(torch.multinomial(target[0, 0], 1, generator=generator))
+        return [first, int(target[0, 1].argmax())] if first == int(paths[0, 0]) else [first]
+
+    pairs = {"two residual tokens": instances.two_residual_tokens(1)}
+    found = audit(sampler, pairs, signature="sampler", drafts=1).counterexample
+    assert found is not None
+    assert found.law is not None
+    assert any(found.law.prefix_law(1) != pairs["two residual tokens"].target_path_probs(1))  # rounding
+    assert found.counterexample is not None
+    assert len(found.counterexample.path) == 2
+
+
 def test_the_counterexample_is_on_the_pair_of_the_headline() -> None:
     """Not on the first pair where the law is wrong."""
     sampler, signature = SPECIMENS["one_sided_temperature"]
