@@ -109,9 +109,12 @@ def parse_parameter(name: str, value: Any, least: int, most: float = math.inf) -
     Raises:
         InvalidInputError: the value is not a number, or outside of these bounds.
     """
-    number = parse_entry(value)
+    try:
+        number = parse_entry(value)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{name} must be a number, got {value!r}") from error
     if not least <= number <= most or number == math.inf:
-        raise InvalidInputError(f"{name} must be a number in {least}..{most}, got {value!r}")
+        raise InvalidInputError(f"{name} must be a number in [{least}, {most}], got {value!r}")
     return number
 
 
