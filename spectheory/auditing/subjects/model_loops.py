@@ -209,6 +209,7 @@ class ModelLoop(DraftingRound):
         texts: list[list[int]] = []
         is_drafting = strange = 0
         for number in range(TRIES):
+            self.check_time()
             torch.manual_seed(number)
             np.random.seed(number)  # noqa: NPY002
             try:
@@ -254,6 +255,7 @@ class ModelLoop(DraftingRound):
 
         def answer() -> Sequence[int]:
             for _ in range(100):
+                self.check_time()
                 generator = torch.Generator().manual_seed(next(number))
                 try:
                     tokens, _models = self._play(form, target, target, 3, 2, generator)

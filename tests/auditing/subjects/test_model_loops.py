@@ -1,5 +1,6 @@
 """Loops that take models: forms found without an adapter, and a mistake in each that must be found."""
 
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -91,6 +92,21 @@ def test_loops_of_texts_have_a_tokenizer() -> None:
     )
     assert audit(_loop(TextDecoder.eager, form=form), pair).verdict == NOT_LOSSLESS
     assert audit(_loop(TextDecoder.generate, form=form), pair).verdict == LOSSLESS
+
+
+def test_the_search_of_a_form_ends_with_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock is late after 5 calls of a loop that fails in every form.  The partner has the time."""
+    assert audit(_loop(generate, form=None), SMALLEST, time_limit=1e5).is_lossless
+    calls, clock = list[int](), time.monotonic
+
+    def fails(input_ids: Any, target_model: Any, draft_model: Any, max_new_tokens: int) -> Any:
+        calls.append(1)
+        raise ValueError("no text")
+
+    monkeypatch.setattr(time, "monotonic", lambda: clock() + 1e6 * (len(calls) >= 5))
+    found = audit(_loop(fails, form=None), SMALLEST, time_limit=1e5)
+    assert (found.verdict, len(calls)) == (UNDECIDED, 5)
+    assert "the time is up" in found.reasons[0]
 
 
 def test_a_text_without_the_prompt_is_a_finding() -> None:
