@@ -1,6 +1,6 @@
-// Token verification of batches behind spectheory's protocol: node batch_program.js [shared | company | greedy]
+// Token verification of batches behind spectheory's protocol: node batch_program.js [MISTAKE]
 // Mistakes: "shared", all requests read the numbers of the first; "company", a seed counts alone only;
-// "greedy", one greedy request makes all of them greedy.
+// "greedy", one greedy request makes all of them greedy; "logprobs" of the draft's rows.
 const mistake = process.argv[2];
 const best = (row) => row.indexOf(Math.max(...row));
 
@@ -32,7 +32,8 @@ function answer({ requests }) {
     let used = 0;
     const greedy = mistake === "greedy" ? requests.some((each) => each.greedy) : request.greedy;
     const tokens = verify(request, greedy, () => (uniforms ? uniforms[used++] : own()));
-    return { tokens, used };
+    const rows = request.target_rows.map((row, i) => (mistake === "logprobs" && request.draft_rows[i]) || row);
+    return { tokens, used, logprobs: tokens.map((token, i) => Math.log(rows[i][token])) };
   });
   return { requests: answers, reads: ["greedy", "seed"] };
 }

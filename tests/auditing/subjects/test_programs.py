@@ -74,11 +74,12 @@ def judged_batch(command: str) -> AuditCertificate:
         ("", ""),
         ("shared", "are not independent"),
         ("company", "with the seed 1000 gets the tokens"),
+        ("logprobs", "the log-probability -"),
         ("greedy", "beside other requests (greedy) the tokens of a request have another law than alone"),
     ],
 )
 def test_a_program_of_batches(mistake: str, says: str) -> None:
-    """Each mistake is right for a request alone, so that only batches show it."""
+    """Each mistake is right on the pairs, so that only batches show it."""
     found = judged_batch(f"node {EXAMPLES / 'batch_program.js'} {mistake}".strip())
     assert found.basis == "probed"
     assert not any(case.is_wrong for case in found.cases)
