@@ -354,14 +354,13 @@ def put_along(values: Array, order: Array) -> Array:
     return array
 
 
-def sort(keys: Array) -> tuple[Array, Array]:
-    """Sort keys stably: return the sorted keys and their former indices.  [..., N] -> [..., N], [..., N]"""
+def argsort(keys: Array) -> Array:
+    """Return the indices that sort keys stably.  [..., N] -> [..., N]"""
     if choice.sorts_by_loop(keys):
-        return choice.row_kernels().sort(keys)
+        return choice.row_kernels().argsort(keys)
     if is_torch_array(keys):
-        return keys.sort(dim=-1, stable=True)
-    order = np.argsort(keys, axis=-1, stable=True)
-    return np.take_along_axis(keys, order, axis=-1), order
+        return keys.argsort(dim=-1, stable=True)
+    return np.argsort(keys, axis=-1, stable=True)
 
 
 def take_token(rows: Array, tokens: Array) -> Array:
@@ -398,7 +397,13 @@ def take_paths(array: Array, candidates: Array) -> Array:
     if array.shape[candidates.ndim - 1] == 1:  # a single path needs no copy
         shape = (*candidates.shape, *array.shape[candidates.ndim :])
         return namespace(array).broadcast_to(array, shape)
-    return array[_several(candidates)]
+    if candidates.ndim != 2 or not choice.is_large_on_host(array):
+        return array[_several(candidates)]
+    room = choice.room_like(array, (*candidates.shape, *array.shape[2:]))
+    for element, indices in enumerate(candidates.tolist()):
+        for place, index in enumerate(indices):
+            room[element, place] = array[element, index]
+    return room
 
 
 def _several(indices: Array) -> tuple[Array, ...]:

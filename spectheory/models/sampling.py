@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from spectheory.foundation.arrays import on_host, sort
+from spectheory.foundation.arrays import argsort, on_host
 from spectheory.foundation.errors import ComputationError, InvalidInputError
 from spectheory.foundation.validation import check_count, is_number
 
@@ -61,8 +61,8 @@ def most_likely(scores: Tensor, count: int) -> Tensor:
         largest, tokens = scores.topk(count)
         if (scores >= largest[..., -1:]).sum() == tokens.numel():  # no score left out equals the last kept
             tokens = tokens.sort(-1).values
-            return tokens.gather(-1, sort(-scores.gather(-1, tokens))[1])
-    return sort(-scores)[1][..., :count]
+            return tokens.gather(-1, argsort(-scores.gather(-1, tokens)))
+    return argsort(-scores)[..., :count]
 
 
 class LogitsCheck:

@@ -1,14 +1,18 @@
 """Choose how rows are computed: by numpy or torch operators, by a loop on the host, or by a Triton kernel.
 
-Only this module chooses.  The residual masses and rows, ``draw``, ``sort`` and the ratios of scored selection
-call it.  The choice changes results only through the order of sums.
+It also chooses how many texts are computed at a time, and in which memory.  Only this module chooses.  The
+residual masses and rows, ``draw``, ``argsort`` and the ratios of scored selection call it.  The choice
+changes results only through the order of sums.
 """
 
+import ctypes
+import mmap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, lru_cache
 from importlib.util import find_spec
+from itertools import pairwise
 from math import prod
 from types import ModuleType
 from typing import Any
@@ -29,6 +33,8 @@ DRAW_WORTH_A_LOOP = 1 / 256
 """The threshold for a draw, as a fraction of ``WORTH_A_LOOP``: here a loop replaces thirty operators."""
 SORT_WORTH_A_LOOP = 1 / 32
 """The same fraction for a sort, where a loop replaces a sort by comparisons."""
+LARGE = 1 << 22
+"""The number of bytes from which fresh memory asks for large pages, as numpy does."""
 SMALL_TABLE = 1 << 12
 """The largest table, in entries, that is kept on a device."""
 
@@ -48,6 +54,54 @@ def compiling() -> bool:
 def is_one_number(index: Array) -> bool:
     """True if the array has one entry and the host can read it without waiting."""
     return prod(index.shape) == 1 and on_host(index)
+
+
+def is_large_on_host(array: Array) -> bool:
+    """True for a torch tensor on the host that fills many pages of memory."""
+    return is_torch_array(array) and array.nbytes >= LARGE and on_host(array)
+
+
+def room_like(array: Array, shape: Sequence[int] | None = None, dtype: Any = None) -> Array:
+    """Return an array of undefined entries, by default of the shape and dtype of ``array``.
+
+    A large torch tensor on the host gets large pages, because the first write to a page of 4 KiB takes
+    several times as long as the write itself.
+    """
+    shape = tuple(array.shape if shape is None else shape)
+    if not is_torch_array(array):
+        return np.empty(shape, dtype or array.dtype)
+    room = array.new_empty(shape, dtype=dtype)
+    advice = getattr(mmap, "MADV_HUGEPAGE", None)  # on Linux only
+    if advice is not None and is_large_on_host(room):
+        start = -(-room.data_ptr() // mmap.PAGESIZE) * mmap.PAGESIZE
+        size = room.data_ptr() + room.nbytes - start
+        _libc().madvise(ctypes.c_void_p(start), ctypes.c_size_t(size - size % mmap.PAGESIZE), advice)
+    return room
+
+
+@cache
+def _libc() -> Any:
+    return ctypes.CDLL(None)
+
+
+def parts_of(rows: Array) -> list[Any]:
+    """Divide a batch of rows [B, .., V] into parts, which are computed one after the other.
+
+    The intermediate arrays of a part are small, so that their memory is used again and needs no new pages.
+
+    Returns:
+        Slices of the first axis.  If there is nothing to gain, it is one index, ``...``.
+    """
+    if not is_torch_array(rows) or rows.ndim < 2 or not on_host(rows):
+        return [...]
+    import torch
+
+    # A part has a text for every thread, and enough entries for the loops that a large batch takes.
+    number = min(len(rows) // torch.get_num_threads(), int(rows.numel() // WORTH_A_LOOP))
+    if number < 2:
+        return [...]
+    ends = np.linspace(0, len(rows), number + 1).astype(int).tolist()
+    return [slice(start, end) for start, end in pairwise(ends)]
 
 
 def numbers_beside(rows: Array, numbers: Array) -> bool:

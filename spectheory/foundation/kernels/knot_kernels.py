@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from spectheory.foundation.kernels import choice
 from spectheory.foundation.kernels.places import refuse_unless
 from spectheory.foundation.kernels.row_kernels import (
     AT_ONCE,
@@ -27,7 +28,7 @@ REAL: Any = None
 
 @loop_of_kinds(
     "(int64, int64[::1], int64, int64[::1], real[::1], int64, real[::1],"
-    " int32[:, ::1], real[:, ::1], float64[:, ::1])"
+    " int16[:, ::1], real[:, ::1], float64[:, ::1])"
 )
 def _between(
     rows: Any, at: Any, others: Any, other_at: Any, scales: Any, size: int, knots: Any,
@@ -37,24 +38,28 @@ def _between(
 
     Also write the mass of ``others`` at every knot: each entry is shared between the two knots around it.
     """
-    last = len(knots) - 1
+    last, top = len(knots) - 1, knots[-1]
     values, places = np.empty(AT_ONCE, REAL), np.empty(AT_ONCE, np.int32)
     for n in range(len(at)):
         row, other = row_at(rows, at[n], size), row_at(others, other_at[n], size)
         scale, below, above = scales[n], np.zeros(last + 1), np.zeros(last + 1)
         for first in range(0, size, AT_ONCE):
-            count = min(AT_ONCE, size - first)
+            # With slices in place of sums of indices, the compiler sees that no index is negative.
+            entries, beside = row[first : first + AT_ONCE], other[first : first + AT_ONCE]
+            found, share_of = lower[n, first : first + AT_ONCE], shares[n, first : first + AT_ONCE]
+            count = len(entries)
             for x in range(count):
-                value = scale * number(row[first + x]) / number(other[first + x])
-                values[x], places[x] = value if value <= knots[last] else knots[last], 0  # NaN is above
+                value = scale * number(entries[x]) / number(beside[x])
+                values[x] = value if value <= top else top  # NaN is above
+            places[:count] = 0
             for between in range(1, last):
                 knot = knots[between]
                 for x in range(count):
                     places[x] += knot <= values[x]
             for x in range(count):
-                place, entry = places[x], np.float64(number(other[first + x]))
+                place, entry = places[x], np.float64(number(beside[x]))
                 share = (values[x] - knots[place]) / (knots[place + 1] - knots[place])
-                lower[n, first + x], shares[n, first + x] = place, share
+                found[x], share_of[x] = place, share
                 part = entry * np.float64(share)
                 below[place] += entry - part
                 above[place + 1] += part
@@ -63,7 +68,7 @@ def _between(
 
 
 @loop_of_kinds(
-    "(int64, int64[::1], int32[:, ::1], real[:, ::1], real[:, ::1], int64[::1], int64, int64[::1], int64)"
+    "(int64, int64[::1], int16[:, ::1], real[:, ::1], real[:, ::1], int64[::1], int64, int64[::1], int64)"
 )
 def _scaled(
     rows: Any, at: Any, lower: Any, shares: Any, factors: Any, which: Any, out: Any, out_at: Any, size: int
@@ -76,9 +81,10 @@ def _scaled(
     for n in range(len(which)):
         m = which[n]
         row, written = row_at(rows, at[m], size), row_at(out, out_at[n], size)
+        below, share, factor, step = lower[m], shares[m], factors[m], steps[m]
         for x in range(size):
-            knot = lower[m, x]
-            written[x] = number(row[x]) * (factors[m, knot] + shares[m, x] * steps[m, knot])
+            knot = below[x]
+            written[x] = number(row[x]) * (factor[knot] + share[x] * step[knot])
 
 
 def between_knots(
@@ -99,8 +105,9 @@ def between_knots(
     count, size = rows.shape
     refuse_unless(rows.shape == others.shape, "rows of one shape", rows.shape, others.shape)
     refuse_unless(scale.shape == (count,), "a scale per row", scale.shape)
-    lower = torch.empty((count, size), dtype=torch.int32)
-    shares, masses = torch.empty_like(rows), torch.empty((count, len(knots)), dtype=torch.float64)
+    refuse_unless(len(knots) <= 1 << 15, "knots with indices of 16 bits", knots.shape)
+    lower, shares = choice.room_like(rows, dtype=torch.int16), choice.room_like(rows)
+    masses = torch.empty((count, len(knots)), dtype=torch.float64)
     given = [flat_numbers(array.numpy(), rows.numpy().dtype) for array in (scale, knots)]
     at, other_at = places_of(rows), places_of(others)
     written = [array.numpy() for array in (lower, shares, masses)]

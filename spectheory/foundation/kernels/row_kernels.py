@@ -286,7 +286,7 @@ def mass_of_ratios_up_to(target_rows: Tensor, draft_rows: Tensor, kept_bits: int
     return torch.from_numpy(out).to(draft_rows.dtype)
 
 
-def _sort(keys: Tensor) -> tuple[Tensor, Tensor]:
+def _argsort(keys: Tensor) -> Tensor:
     size, width = keys.shape[-1], keys.itemsize
     whole = {2: torch.int16, 4: torch.int32, 8: torch.int64}[width]
     as_bits = keys.view(whole)
@@ -304,7 +304,7 @@ def _sort(keys: Tensor) -> tuple[Tensor, Tensor]:
             _orders(kind)(bits, places[start:end], size, infinity, counts, *room, found)
 
         in_threads(portion, len(places), size * WORTH_OF_A_SORT)
-    return as_bits.gather(-1, order).view(keys.dtype), order
+    return order
 
 
 def entries(rows: Tensor, tokens: np.ndarray) -> np.ndarray:
@@ -434,7 +434,7 @@ for _signature, _operator in (
         _residual_at_stops,
     ),
     ("draw(Tensor rows, Tensor uniform, int block) -> (Tensor, Tensor)", _draw),
-    ("sort(Tensor keys) -> (Tensor, Tensor)", _sort),
+    ("argsort(Tensor keys) -> Tensor", _argsort),
 ):
     _LIBRARY.define(_signature)
     _LIBRARY.impl(_signature.partition("(")[0], _operator, "CPU")
@@ -455,7 +455,7 @@ for _name in ("residual_mass", "residual_at_stops", "draw"):
 residual_mass = torch.ops.spectheory.residual_mass.default
 residual_at_stops = torch.ops.spectheory.residual_at_stops.default
 draw = torch.ops.spectheory.draw.default
-sort = torch.ops.spectheory.sort.default
+argsort = torch.ops.spectheory.argsort.default
 
 
 def kind_of(rows: Tensor) -> str:

@@ -13,11 +13,11 @@ import numpy as np
 
 from spectheory.foundation.arrays import (
     Array,
+    argsort,
     hit_probability,
     namespace,
     ones_like,
     quotients,
-    sort,
     take_along,
 )
 from spectheory.foundation.exact_numbers import is_exact
@@ -53,8 +53,10 @@ class SortedByRatio(NamedTuple):
 
     @staticmethod
     def of(numerator: Array, denominator: Array) -> SortedByRatio:
-        ascending, order = sort(ratios(numerator, denominator))
-        return SortedByRatio(ascending, order, take_along(numerator, order), take_along(denominator, order))
+        by_token = ratios(numerator, denominator), numerator, denominator
+        order = argsort(by_token[0])
+        ascending, *others = (take_along(array, order) for array in by_token)
+        return SortedByRatio(ascending, order, *others)
 
 
 class LevelSets(NamedTuple):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from array_api_compat import is_torch_array
 
-from spectheory.foundation.arrays import Array, namespace, put_along, quotients, sort, take_along
+from spectheory.foundation.arrays import Array, argsort, namespace, put_along, quotients, take_along
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import is_exact, to_fractions
 from spectheory.foundation.kernels import choice
@@ -75,7 +75,7 @@ def mass_ranked_up_to(ranking: Ranking, target_rows: Array, draft_rows: Array) -
     """Compute for each token x the draft mass of x and of lower-ranked tokens, ties by token id.  [..., V]"""
     if ranking is coarse_ratio_ranking and choice.sorts_by_loop(target_rows, draft_rows):
         return choice.row_kernels().mass_of_ratios_up_to(target_rows, draft_rows, COARSE_BITS)
-    _, order = sort(ranking_keys(ranking, target_rows, draft_rows))
+    order = argsort(ranking_keys(ranking, target_rows, draft_rows))
     return put_along(namespace(draft_rows).cumulative_sum(take_along(draft_rows, order), axis=-1), order)
 
 

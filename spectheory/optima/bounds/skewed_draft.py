@@ -21,7 +21,6 @@ from spectheory.foundation.arrays import (
     hit_probability,
     namespace,
     normalise,
-    on_host,
     ones_like,
     power_sum,
     take_token,
@@ -200,6 +199,12 @@ def ranked_powers(
 
     ``below_path`` and ``path_prob`` are B and q(a), [...]; by default the values at the root, 0 and 1.
     """
+    if below_path is None and len(parts := choice.parts_of(draft_row)) > 1:
+        rooms = RankedPowers(choice.room_like(draft_row), choice.room_like(draft_row))
+        for part in parts:
+            found = ranked_powers(target_row[part], draft_row[part], num_drafts, ranking)
+            rooms.below[part], rooms.powers[part] = found
+        return rooms
     up_to = mass_ranked_up_to(ranking, target_row, draft_row)
     if below_path is None or path_prob is None:
         upper, below = up_to, up_to - draft_row
@@ -251,7 +256,7 @@ def skewed_draft_rows(
     Args:
         path: [..., L] the selected path.
         target_rows: [..., L+1, V] target rows along the path.
-        draft_rows: [..., L, V] draft rows along the path.
+        draft_rows: [..., L, V] draft rows along the path.  They are overwritten: give a copy.
         num_drafts: K.  With one draft the law is q for every rule.
         ranking: the order of the children of every context.
         first_draft_prob: λ, [...], the chance to select the first draft.  None means λ = 0.
@@ -259,42 +264,47 @@ def skewed_draft_rows(
             share the root.
 
     Returns:
-        [..., L, V].
+        ``draft_rows``, which now has the rows of r.
     """
     if num_drafts == 1:
         return draft_rows
-    xp = namespace(draft_rows)
-    path_prob = ones_like(draft_rows[..., 0, 0])
-    below_path = zeros_like(path_prob)
+    xp, first_rows = namespace(draft_rows), draft_rows[..., 0, :]
+    share = zeros_like(first_rows[..., 0]) if first_draft_prob is None else first_draft_prob
+    if root is not None:
+        root = RankedPowers(*(xp.broadcast_to(array[..., None, :], first_rows.shape) for array in root))
+    for part in choice.parts_of(first_rows):
+        of_part = None if root is None else RankedPowers(*(array[part] for array in root))
+        rows = target_rows[part], draft_rows[part]
+        _skew(path[part], *rows, num_drafts, ranking, share[part], of_part)
+    return draft_rows
 
-    share = below_path if first_draft_prob is None else first_draft_prob
-    skewed = xp.empty_like(draft_rows)
+
+def _skew(
+    path: Array,
+    target_rows: Array,
+    draft_rows: Array,
+    num_drafts: int,
+    ranking: Ranking,
+    share: Array,
+    root: RankedPowers | None,
+) -> None:
+    """Overwrite the draft rows, depth by depth."""
+    path_prob = ones_like(share)
+    below_path = zeros_like(share)
     for depth in range(path.shape[-1]):
         row = draft_rows[..., depth, :]
         if root is not None and depth == 0:
-            below, powers = (xp.broadcast_to(part[..., None, :], row.shape) for part in root)
+            below, powers = root
         else:
             rows = target_rows[..., depth, :], row
             below, powers = ranked_powers(*rows, num_drafts, ranking, below_path, path_prob)
         here = share + (1 - share) * power_sum(below_path + path_prob, below_path, num_drafts)
         # divide λ and 1-λ by g(U, B): this is cheaper than dividing the row
         parts = divide_or_zero(share, here)[..., None], divide_or_zero(1 - share, here)[..., None]
-        _write_product(skewed[..., depth, :], row, add_scaled(*parts, powers))
         token = path[..., depth]
         below_path = take_token(below, token)
         path_prob = path_prob * take_token(row, token)
-    return skewed
-
-
-def _write_product(room: Array, one: Array, other: Array) -> None:
-    """Write room[...] = one * other.
-
-    torch.compile cannot write a product into part of an array, so we copy it.
-    """
-    if on_host(room) or not choice.compiling():
-        namespace(room).multiply(one, other, out=room)
-    else:
-        room.copy_(one * other)
+        row *= add_scaled(*parts, powers)
 
 
 class Membership(NamedTuple):

@@ -73,7 +73,7 @@ class GreedyMultipathTies(OneSelected):
         skewed_rows = skewed_draft_rows(
             take_path(paths, selected),
             take_path(target_rows, selected),
-            take_path(draft_rows, selected),
+            take_paths(draft_rows, selected[..., None])[..., 0, :, :],  # a copy
             paths.shape[-2],
         )
         return selected, skewed_rows

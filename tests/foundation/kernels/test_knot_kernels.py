@@ -106,7 +106,7 @@ def test_rows_scaled_between_knots(dtype: torch.dtype) -> None:
     """Written into a part of a larger array, at contexts that come several times."""
     draft, factors = rows_of(3, 3, 700, dtype=dtype), rows_of(4, 3, len(KNOTS), dtype=dtype)
     generator = torch.Generator().manual_seed(5)
-    lower = torch.randint(len(KNOTS) - 1, (3, 700), generator=generator).int()
+    lower = torch.randint(len(KNOTS) - 1, (3, 700), generator=generator).short()
     shares, which = rows_of(6, 3, 700, dtype=dtype), torch.tensor([2, 0, 2, 1])
     out = torch.zeros((4, 2, 700), dtype=dtype)
     scale_between_knots(draft, lower, shares, factors, which, out[:, 1])

@@ -6,11 +6,12 @@ from typing import Any, ClassVar
 
 from spectheory.foundation.arrays import (
     Array,
+    argsort,
     like_entries,
     namespace,
+    on_host,
     ones_like,
     quotients,
-    sort,
     take_along,
     take_paths,
     take_token,
@@ -18,6 +19,7 @@ from spectheory.foundation.arrays import (
 )
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import exact_number, float_tolerance
+from spectheory.foundation.kernels import choice
 from spectheory.optima.bounds.rankings import Ranking, ratio_ranking
 from spectheory.optima.bounds.skewed_draft import RankedPowers, ranked_powers, skewed_draft_rows
 from spectheory.verification.algorithms.path_selection.selection import (
@@ -161,23 +163,35 @@ def root_mixture(
 
 def _best_share(target_row: Array, draft_row: Array, powers: Array) -> Array:
     """Compute ``root_mixture`` from ``powers``, the S(U_x, B_x) of every token.  q^Γ = q S."""
+    share = namespace(draft_row).empty_like(draft_row[..., 0])
+    for part in choice.parts_of(draft_row):
+        share[part] = _best_share_of_few(target_row[part], draft_row[part], powers[part])
+    return share
+
+
+def _best_share_of_few(target_row: Array, draft_row: Array, powers: Array) -> Array:
     xp, size = namespace(draft_row), draft_row.shape[-1]
     skewed = draft_row * powers
     change, room = draft_row - skewed, target_row - skewed
     rises = (room > 0) | ((room == 0) & (change < 0))
-    slope = xp.sum(xp.where(rises, change, zeros_like(change[..., :1])), axis=-1, keepdims=True)
+    # A product is several times as fast as ``where`` if the condition is as good as random.
+    slope = xp.sum(change * rises, axis=-1, keepdims=True)
 
     turn = quotients(room, change)
-    inside = (turn > 0) & (turn < 1)
-    one = ones_like(turn[..., :1])
-    turn, order = sort(xp.where(inside, turn, one))
-    fall = xp.where(inside, abs(change), zeros_like(one))
+    falls = (turn > 0) & (turn < 1)
+    if on_host(turn):  # without a fall the slope stays the same, so such tokens need not be sorted
+        tokens = xp.nonzero(xp.any(falls.reshape((-1, size)), axis=0))[0]
+        some = tokens if len(tokens) else slice(0, 1)
+        turn, change, falls = turn[..., some], change[..., some], falls[..., some]
+        size = turn.shape[-1]
+    fall = abs(change) * falls
+    order = argsort(abs(turn))
     slopes = slope - xp.cumulative_sum(take_along(fall, order), axis=-1)
 
     def place_of(goes_on: Callable[[Array], Array]) -> Array:
         """Return the first of 0, the λ_x and 1 after which the slope of h fails the condition."""
         turns = sum(xp.sum(goes_on(some), axis=-1, dtype=xp.int64) for some in (slope, slopes))
-        place = take_token(turn, xp.clip(turns - 1, 0, size - 1))
+        place = take_token(turn, take_token(order, xp.clip(turns - 1, 0, size - 1)))
         place = xp.where(turns == 0, zeros_like(place), place)
         return xp.where(turns > size, ones_like(place), place)
 

@@ -97,7 +97,7 @@ class ScoreSplit(NamedTuple):
 
     def masses(self, context: Array, token: Array) -> Array:
         """Compute μ_{ax} for n contexts, given by index, and a token x each.  [n], [n] -> [n, M]"""
-        row = self.row[context, token]
+        row = namespace(self.row).astype(self.row[context, token], namespace(self.row).int64)
         masses = self.plan[context, row]
         if self.next_share is None:
             return masses
@@ -177,7 +177,7 @@ class ScoredSelection(PathSelection):
         rows = (targets[:, 0], drafts[:, 0]) if texts is None else (texts,)
         first, which = unique_row_indices(*rows, same_objects=True)
         state = self._first_state(targets[first, 0], drafts[first, 0], num_drafts)
-        skewed_rows = namespace(drafts).empty_like(drafts)
+        skewed_rows = choice.room_like(drafts)
         for depth in range(tokens.shape[-1]):
             rows = targets[:, depth], drafts[:, depth]
             compared = rows if texts is None else (texts, tokens[:, :depth])
@@ -192,6 +192,7 @@ class ScoredSelection(PathSelection):
             split.write_skewed_rows(above, draft_row, context, skewed_rows[:, depth])
             first, which = unique_row_indices(tokens[:, depth], context)
             state = _behind(above, split, target_row, draft_row, context[first], tokens[first, depth])
+            del split  # its memory serves the next one
         return state, which, skewed_rows
 
     def skewed_draft(self, pair: ModelPair, num_drafts: int) -> SkewedDraft:

@@ -39,6 +39,8 @@ from spectheory.verification.algorithms.path_selection.scored import (
 )
 
 DEFAULT_LEVELS = MixedLevels(Fraction(3, 10))
+MOST_KNOTS = 1 << 15
+"""The number of knots whose indices fit into 16 bits, as ``knot_kernels`` stores them."""
 SMALLEST_KNOT = 2.0**-10
 """The smallest knot above 0, in units of the largest; the others are spaced geometrically."""
 
@@ -66,7 +68,7 @@ class ScoredMultipath(ScoredSelection):
             around it.  Such rows need no sort.
 
     Raises:
-        InvalidInputError: ``num_cells`` is below 1, or ``num_knots`` below 3.
+        InvalidInputError: ``num_cells`` is below 1, or ``num_knots`` below 3 or above 32 768.
 
     Example:
         >>> from spectheory import certify, instances
@@ -87,7 +89,7 @@ class ScoredMultipath(ScoredSelection):
     ) -> None:
         self.levels, self.coupling = levels, coupling
         self.num_cells = check_count("num_cells", num_cells)
-        self.num_knots = check_count("num_knots", num_knots, at_least=3)
+        self.num_knots = check_count("num_knots", num_knots, at_least=3, at_most=MOST_KNOTS)
 
     def cell_edges(self, target_row: Array, draft_row: Array, num_drafts: int) -> Array:
         """Edges of M equal cells.  If tokens are not grouped, the edges of the level sets of p/q are added.

@@ -4,11 +4,11 @@ from typing import ClassVar
 
 from spectheory.foundation.arrays import (
     Array,
+    argsort,
     batch_indices,
     first_true,
     namespace,
     on_host,
-    sort,
     take_along,
 )
 from spectheory.verification.algorithms.position_by_position.kseq import (
@@ -98,5 +98,5 @@ def where_true(condition: Array, most: int) -> tuple[Array, ...]:
     xp = namespace(condition)
     if on_host(condition):
         return tuple(xp.nonzero(condition))
-    chosen = sort(xp.astype(~condition, xp.int8))[1][..., :most]
+    chosen = argsort(xp.astype(~condition, xp.int8))[..., :most]
     return (*(batch[..., None] for batch in batch_indices(chosen[..., 0])), chosen)
