@@ -232,27 +232,6 @@ def random_float(
     return _pair(target, [agreement * p + (1 - agreement) * q for p, q in zip(target, other, strict=False)])
 
 
-def random_steep(seed: int | Sequence[int], vocab_size: int, draft_length: int) -> ModelPair:
-    """Draw a pair whose rows have one large entry, and powers of 1/2 from 2^-V to 2^-11 in random places.
-
-    Rules with thresholds need rows on both sides of them.
-
-    Example:
-        >>> print(random_steep(1, vocab_size=2, draft_length=1).draft[0])
-        [[Fraction(1, 1024) Fraction(1023, 1024)]]
-    """
-    vocab_size, draft_length = _checked(vocab_size, draft_length)
-    rng = _generator(seed)
-
-    def row() -> list[Fraction]:
-        small = [Fraction(1, 1 << int(bits)) for bits in rng.integers(vocab_size, 12, vocab_size - 1)]
-        entries = [1 - sum(small), *small]
-        return [entries[place] for place in rng.permutation(vocab_size)]
-
-    target, draft = ({text: row() for text in all_contexts(vocab_size, draft_length - n)} for n in (0, 1))
-    return ModelPair.from_contexts(target, draft, draft_length)
-
-
 def random_rational(
     seed: int | Sequence[int] | np.random.SeedSequence,
     vocab_size: int,

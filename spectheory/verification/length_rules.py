@@ -13,7 +13,7 @@ from spectheory.foundation.exact_numbers import fractions_if_exact
 from spectheory.pairs.drafts import DraftProcess, Shortened, draft_defect
 from spectheory.pairs.drafts.defect import DraftDefect
 from spectheory.pairs.drafts.shortened import LengthRule, ask, is_stopping_point
-from spectheory.pairs.instances import random_rational, random_steep
+from spectheory.pairs.instances import random_rational, tiny_probabilities
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.kept_lengths import AtKeptLengths
 from spectheory.verification.outcome import Outcome
@@ -70,7 +70,7 @@ Three tokens tell drops from merges, and four depths look-ahead from lags.  Seve
 MOST_PROBED = 1_000
 """The most tuples of whole paths of a pair on which a rule is tried: some hundredths of a second."""
 PROBED_PAIRS = 4
-"""Number of random pairs of each shape and kind: thresholds from 2^-11 on need rows on both sides of them."""
+"""Number of random pairs of each shape and kind: thresholds need rows on both sides of them."""
 
 
 class WithLengthRule(AtKeptLengths):
@@ -161,7 +161,7 @@ def _why_lossy(verifier: Verifier, rule: LengthRule, num_drafts: int, across: bo
     for vocab_size, draft_length in PROBES:
         if vocab_size ** (draft_length * paths) > MOST_PROBED:
             continue
-        for seed, drawn in product(range(PROBED_PAIRS), (random_rational, random_steep)):
+        for seed, drawn in product(range(PROBED_PAIRS), (random_rational, tiny_probabilities)):
             pair = drawn([seed, 8], vocab_size, draft_length)
             if not is_stopping_point(Shortened(paths, rule).laws(pair), pair):
                 statement = "8.7" if across else "8.5"

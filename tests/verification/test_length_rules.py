@@ -13,7 +13,7 @@ from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair
 from spectheory.pairs.drafts import Iid, Shortened
 from spectheory.pairs.drafts.repairs import with_cemetery
-from spectheory.pairs.instances import random_rational, random_steep
+from spectheory.pairs.instances import random_rational, tiny_probabilities
 from spectheory.verification.algorithms.first_then_match import FirstThenMatch
 from spectheory.verification.evaluator import Evaluator
 from spectheory.verification.length_rules import DroppedAsRejected, WithLengthRule
@@ -50,13 +50,14 @@ def test_rule_has_the_law_of_shortened_drafts(verifier: str) -> None:
         ),  # all or nothing
         (lambda tokens, rows: max(0, before_unlikely(tokens, rows) - 1), "8.5"),  # looks ahead
         (lambda tokens, rows: before_unlikely(tokens, 25 * rows), "8.5"),  # a threshold of 1/50
+        (lambda tokens, rows: before_unlikely(tokens, 500_000 * rows), "8.5"),  # a threshold of 10^-6
     ],
 )
 def test_lossy_rules_are_refused_with_the_statement(rule: Any, statement: str) -> None:
     with pytest.raises(InvalidInputError, match=f"Statement {statement}"):
         certify(WithLengthRule("block", rule), instances.two_token(2))
-    steep = random_steep(1, 2, 2)
-    assert not certify(WithLengthRule("block", rule, allow_lossy=True), steep, with_optimum=False)
+    tiny = tiny_probabilities(5, 2, 2)
+    assert not certify(WithLengthRule("block", rule, allow_lossy=True), tiny, with_optimum=False)
 
 
 def test_verifiers_that_select_a_path_are_refused() -> None:

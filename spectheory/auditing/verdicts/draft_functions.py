@@ -9,7 +9,7 @@ We call them on all drafts of a pair, so their law is exact.  No verifier of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -35,7 +35,7 @@ from spectheory.pairs.drafts import PerPath, Shortened, draft_defect
 from spectheory.pairs.drafts.defect import completed_laws, variations
 from spectheory.pairs.drafts.kept import DisclosedDrafts
 from spectheory.pairs.drafts.process import whole_paths
-from spectheory.pairs.instances import random_rational, random_steep
+from spectheory.pairs.instances import random_rational, tiny_probabilities
 from spectheory.pairs.pair import ModelPair
 from spectheory.pairs.processors import Processor, processed
 from spectheory.verification.defective.other_rows import OtherTargetRows
@@ -51,19 +51,17 @@ PROMPT = (0,)
 """The text before the drafts of processors: it has not all tokens, or a penalty would change no row."""
 ROUNDING = Fraction(1, 1 << 18)
 """A row with a sum so close to 1 was normalised in float32: 64 times the rounding of one number."""
-PAIRS = {"dyadic": random_dyadic, "steep": random_steep}
-"""Kind of a random pair -> its maker.  Rows of steep pairs go down to 2^-11."""
-BATTERY: Mapping[str, tuple[tuple[str, int, int, int], ...]] = {
-    # Thresholds need flat rows and steep ones, and four depths tell look-ahead from lags.
-    SCHEDULE: (
-        *(("dyadic", *key) for key in ((3, 3, 2), (1, 2, 2), (2, 2, 3), (9, 2, 4))),
-        *(("steep", *key) for key in ((8, 2, 3), (9, 3, 2))),
-    ),
+BATTERY: Mapping[str, Mapping[Callable[..., ModelPair], Sequence[tuple[int, int, int]]]] = {
+    # Thresholds need flat rows and tiny probabilities, and four depths tell look-ahead from lags.
+    SCHEDULE: {
+        random_dyadic: ((3, 3, 2), (1, 2, 2), (2, 2, 3), (9, 2, 4)),
+        tiny_probabilities: ((8, 2, 3), (9, 3, 2)),
+    },
     # Four draft tokens leave room for tokens without an image and for two tokens with one image.
-    DRAFT_MAP: (("dyadic", 4, 4, 1), ("dyadic", 6, 4, 2)),
-    PROCESSORS: (("dyadic", 3, 3, 2), ("dyadic", 2, 2, 3), ("dyadic", 4, 4, 1)),
+    DRAFT_MAP: {random_dyadic: ((4, 4, 1), (6, 4, 2))},
+    PROCESSORS: {random_dyadic: ((3, 3, 2), (2, 2, 3), (4, 4, 1))},
 }
-"""Signature -> (kind, seed, V, L) of the pairs on which we judge it."""
+"""Signature -> maker of random pairs -> (seed, V, L) of the pairs on which we judge it."""
 REQUESTS, MOST_DRAFTS = (1, 2, 3), 256
 """A schedule is asked of up to three requests, if they have at most so many drafts."""
 
@@ -111,7 +109,11 @@ def audit_draft_function(
     """
     cases: list[AuditCase] = []
     kind, verdict, reasons, counterexample = subject.signature_name, LOSSLESS, list[str](), None
-    own = {f"random {form}, V={key[1]}, L={key[2]}": PAIRS[form](*key) for form, *key in BATTERY[kind]}
+    own = {
+        f"{make.__name__.replace('_', ' ')}, V={key[1]}, L={key[2]}": make(*key)
+        for make, keys in BATTERY[kind].items()
+        for key in keys
+    }
     judges: Mapping[str, Callable[..., Finding]] = {
         SCHEDULE: _schedule,
         DRAFT_MAP: _map,
