@@ -266,7 +266,7 @@ def grammar(transitions: Mapping[Any, Mapping[int, Any]], start: Any) -> Process
     return Processor("grammar", weights)
 
 
-_ROUNDING = 2.0**-18
+ROUNDING = 2.0**-18
 """Relative changes of probabilities that count as rounding: 64 times the rounding of float32."""
 _BY_NAME: Mapping[str, Callable[[Any], Processor]] = {
     "temperature": temperature,
@@ -309,7 +309,7 @@ def is_on_a_boundary(pair: ModelPair, processor: Processor, prompt: Sequence[int
         >>> [is_on_a_boundary(instances.two_token(1), min_p(share)) for share in ("1/2", "2/5")]
         [True, False]
     """
-    sizes = np.array([1.0, -1.0, 0.6, -0.3]) * _ROUNDING
+    sizes = np.array([1.0, -1.0, 0.6, -0.3]) * ROUNDING
     for depth, level in enumerate(pair.target):
         for index, row in enumerate(level):
             text = (*prompt, *pair.context(depth, index))

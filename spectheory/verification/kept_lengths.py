@@ -86,12 +86,9 @@ class AtKeptLengths(Verifier):
         answers = []
         for length in sorted({int(number) for number in lengths[..., 0].tolist()}):
             (rows,) = xp.nonzero(lengths[..., 0] == length)
-            given = (
-                paths[rows][..., :length],
-                target_rows[rows][..., : length + 1, :],
-                draft_rows[rows][..., :length, :],
-            )
-            outcome = self._of(length).outcome(*given) if length else _of_the_target(given[1])
+            targets, drafts = target_rows[rows][..., : length + 1, :], draft_rows[rows][..., :length, :]
+            given = paths[rows][..., :length], targets, drafts
+            outcome = self._of(length).outcome(*given) if length else _of_the_target(targets)
             stop_probs[rows, :, : length + 1] = outcome.stop_probs
             answers.append((rows, length, outcome))
 

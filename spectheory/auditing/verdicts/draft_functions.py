@@ -28,6 +28,7 @@ from spectheory.exact.certificate import Certificate
 from spectheory.exact.certifying import certify
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidOutcomeError, NotJudgedError
+from spectheory.foundation.exact_numbers import exact_values
 from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED
 from spectheory.foundation.scope import Scope
 from spectheory.pairs.contexts import Context, prefix_numbers, rows_along
@@ -37,7 +38,7 @@ from spectheory.pairs.drafts.kept import DisclosedDrafts
 from spectheory.pairs.drafts.process import whole_paths
 from spectheory.pairs.instances import random_rational, tiny_probabilities
 from spectheory.pairs.pair import ModelPair
-from spectheory.pairs.processors import Processor, processed
+from spectheory.pairs.processors import ROUNDING, Processor, processed
 from spectheory.verification.defective.other_rows import OtherTargetRows
 
 SCHEDULE, DRAFT_MAP, PROCESSORS = "schedule", "draft_map", "processors"
@@ -49,8 +50,6 @@ FORMS: Mapping[str, str] = {
 """Signature -> form.  Tokens and rows are tensors, rows are probabilities in float32."""
 PROMPT = (0,)
 """The text before the drafts of processors: it has not all tokens, or a penalty would change no row."""
-ROUNDING = Fraction(1, 1 << 18)
-"""A row with a sum so close to 1 was normalised in float32: 64 times the rounding of one number."""
 BATTERY: Mapping[str, Mapping[Callable[..., ModelPair], Sequence[tuple[int, int, int]]]] = {
     # Thresholds need flat rows and tiny probabilities, and four depths tell look-ahead from lags.
     SCHEDULE: {
@@ -252,6 +251,5 @@ def _judged(words: str, verifier: Any, pair: ModelPair, drafts: Any = 1) -> Find
 
 def _exact(row: Any) -> Any:
     """The row in rationals; a sum near 1 becomes 1.  Numbers that are not finite become 0."""
-    values = [Fraction(value) if abs(value) < float("inf") else Fraction(0) for value in map(float, row)]
-    exact = np.array(values, dtype=object)
+    exact = exact_values(np.nan_to_num(np.array([*map(float, row)]), posinf=0.0, neginf=0.0))
     return exact / exact.sum() if abs(exact.sum() - 1) <= ROUNDING else exact

@@ -77,6 +77,12 @@ STEPS_CUT, MASKED = ["3/5", "2/5", "0"], ["3/4", "1/4", "0"]
 _pair = ModelPair.context_free_pair
 
 
+def _then(first: Row, target: Row, draft: Row) -> ModelPair:
+    """Both models have one row at first, and other rows after it."""
+    rows, drafted = ({c: row if c else first for c in all_contexts(2, 2)} for row in (target, draft))
+    return ModelPair.from_contexts(rows, {c: drafted[c] for c in all_contexts(2, 1)}, 2)
+
+
 def _one_token() -> Iterator[WrongDrafter]:
     """One token is drafted from one law, and another row is handed over.  No token makes up the rest."""
     law, quarters, lost = "hand over the law of the kept token", ["3/4", "1/4"], ["1/2", "1/4"]
@@ -122,8 +128,7 @@ def _one_token() -> Iterator[WrongDrafter]:
 
 def _joint_laws() -> Iterator[WrongDrafter]:
     """Two tokens of a joint law, and rows that are not its conditionals."""
-    fair, rows = _pair(FAIR, FAIR, 2), {(): SKEW, (0,): FAIR, (1,): FAIR}
-    noise = ModelPair.from_contexts({c: rows.get(c, FAIR) for c in all_contexts(2, 2)}, rows, 2)
+    fair, noise = _pair(FAIR, FAIR, 2), _then(SKEW, FAIR, FAIR)
     near = {0: ["3/4", "1/4"], 1: ["1/4", "3/4"]}
     joint = {(a, b): "3/8" if a == b else "1/8" for a in (0, 1) for b in (0, 1)}
     entries: tuple[tuple[str, str, str, ModelPair, DraftProcess], ...] = (
@@ -215,16 +220,11 @@ def _several_paths() -> Iterator[WrongDrafter]:
         "differ": lambda tokens, rows: 1 + (tokens[0][0] != tokens[1][0]),
         "first_is_0": lambda tokens, rows: 1 + (tokens[0][0] == 0),
     }
-
-    def then(target: Row, draft: Row) -> ModelPair:
-        rows = [{c: row if c else FAIR for c in all_contexts(2, 2)} for row in (target, draft)]
-        return ModelPair.from_contexts(rows[0], {c: rows[1][c] for c in all_contexts(2, 1)}, 2)
-
     pairs = (
         ("greedy_multipath", "two_token", _pair(OTHER, SKEW, 2)),
         ("mixed_multipath", "two_token", _pair(OTHER, SKEW, 2)),
-        ("greedy_multipath", "fair_then_skew", then(OTHER, SKEW)),
-        ("greedy_multipath", "fair_then_quarter", then(["1/4", "3/4"], FAIR)),
+        ("greedy_multipath", "fair_then_skew", _then(FAIR, OTHER, SKEW)),
+        ("greedy_multipath", "fair_then_quarter", _then(FAIR, ["1/4", "3/4"], FAIR)),
     )
     for name, label, pair in pairs:
         for when, rule in rules.items():
