@@ -90,7 +90,7 @@ _RULES = {
     "typical": "typical acceptance",
 }
 """A sampler's name, or its last part -> the rule; every other sampler verifies token by token."""
-_TREES = ("eagle", "economize", "hsd-eagle", "medusa-typical", "medusa-nucleus", "rest")
+_TREES = ("eagle", "economize", "hsd-eagle", "medusa-typical", "medusa-nucleus", "rest", "sequoia")
 """Samplers of trees."""
 BAD = {
     "vllm-ascend": ("0.13.0", "0.23.0"),

@@ -94,7 +94,7 @@ def test_how_samplers_are_called() -> None:
     assert seeded == runner | {"sglang-dspark"}
     stated = {name for name, given in settings.items() if given.pop("stand_ins", ())}
     as_they_are = "transformers transformers-ensemble sglang-dspark deepspec dflash"
-    as_they_are += " flashspec dspark-mlx eagle hsd hsd-block hsd-eagle"
+    as_they_are += " flashspec dspark-mlx eagle hsd hsd-block hsd-eagle layerskip"
     assert set(settings) - stated == set(as_they_are.split())
     kinds: dict[str, set[str]] = {}
     for name, given in settings.items():
@@ -114,7 +114,7 @@ def test_how_samplers_are_called() -> None:
         "sampler (1, 2)": {"economize"},
         "round": {"gpt-fast", "litgpt", "litgpt-top-p", "mini-infer", "specdec", "transformers-round"},
         "round_batch": {"vllm-v2-round"},
-        "generate": {"triforce"},
+        "generate": {"triforce", "sequoia", "layerskip"},
     }  # fmt: skip
     assert {name for name, subject in SUBJECTS.items() if not subject.in_all} == {
         "litgpt-top-p", "transformers-round", "vllm-v2-round",
