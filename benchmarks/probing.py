@@ -13,7 +13,7 @@ import numpy as np
 from spectheory.auditing.drawing.draw import draw_and_judge
 from spectheory.auditing.drawing.power import seen_with
 from spectheory.auditing.handing.handing import handing
-from spectheory.auditing.probing.claim import Part, probe
+from spectheory.auditing.probing.claim import probe
 
 SIZES = ((0.001, 0.002), (0.003, 0.005), (0.01, 0.02), (0.03, 0.05), (0.1, 0.2))
 """Areas of a hidden wrong square, and the bounds that are asked for: between 1 and 2 times as large."""
@@ -37,7 +37,7 @@ def coverage(runs: int) -> None:
                 return int(first < 0.3) + 2 * int(second < 0.6)
 
             with handing():
-                probed = probe([Part(1.0, sampler)], within, RISK, 50_000, number)
+                probed = probe([(1.0, sampler)], within, RISK, 50_000, number)
             missed = abs(float(probed.laws[0].get(9, 0)) - size)
             found += missed < 1e-6
             below += missed > probed.within

@@ -23,6 +23,8 @@ BITS = 53
 """The bits of a coordinate, as many as a float64 has."""
 ONE = 1 << BITS
 """A coordinate is an integer in 0..ONE-1, the number times 2^53."""
+FINE = 1 << 13
+"""2^-40 of the range, to which cuts are bisected: as exact as a float64 law is."""
 _MASK = (1 << 64) - 1
 Coordinate = tuple[int, int]
 """(stream, place)."""
@@ -145,11 +147,6 @@ class HandedRun:
             return secrets.randbits(BITS)
         self.uses.setdefault(coordinate, use)
         return self.point.at(coordinate)
-
-    def one(self, use: Use) -> int:
-        """The value of a new coordinate."""
-        (value,) = self.take(self.stream(), (use,))
-        return value
 
 
 NOW = HandedRun()

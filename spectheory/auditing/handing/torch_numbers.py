@@ -12,6 +12,7 @@ import torch
 
 from spectheory.auditing.following.torch_draws import TorchDraws, choose_cases, name_of
 from spectheory.auditing.handing.numbers import (
+    FINE,
     NOW,
     ONE,
     NotHandedError,
@@ -24,8 +25,6 @@ from spectheory.auditing.handing.numbers import (
 
 _STEPS = {torch.float64: 1, torch.float32: 1 << 29, torch.float16: 1 << 42, torch.bfloat16: 1 << 45}
 """The grid of ``torch.rand``: 2^-53, 2^-24, 2^-11 and 2^-8."""
-FINE = 1 << 13
-"""2^-40, the precision to which ``learning`` finds cuts."""
 
 
 class HandedTorch(TorchDraws):

@@ -11,10 +11,12 @@ these risks is r.  If g cannot be corrected, we count its wrong answers and use 
 from __future__ import annotations
 
 import math
+from bisect import bisect
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Generic, NamedTuple, TypeVar
+from itertools import accumulate
+from typing import Generic, TypeVar
 
 from spectheory.auditing.handing.numbers import mix
 from spectheory.auditing.probing.learning import Learner
@@ -22,20 +24,6 @@ from spectheory.auditing.probing.learning import Learner
 T = TypeVar("T", bound=Hashable)
 MOST_STAGES = 12
 """In the last stage wrong answers are counted; a tree that is wrong so often has no finite form."""
-
-
-class Part(NamedTuple, Generic[T]):
-    """A function that is called with some probability, such as a sampler on one tuple of drafts.
-
-    Attributes:
-        probability: probability that this function is called.
-        function: (seed) -> a hashable answer, inside ``handing``.
-        hints: values at which the answer may change.
-    """
-
-    probability: float
-    function: Callable[[int], T]
-    hints: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -47,7 +35,6 @@ class Probed(Generic[T]):
         within: upper bound on the total variation of the learned law from the true law.
         learned, points, mismatches: the numbers of calls for learning, of calls in the last test, and of
             wrong answers in that test.
-        trees: the learner of each part.
     """
 
     laws: list[dict[T, Fraction]]
@@ -55,7 +42,6 @@ class Probed(Generic[T]):
     learned: int
     points: int
     mismatches: int
-    trees: list[Learner[T]]
 
 
 def points_needed(within: float, risk: float) -> int:
@@ -89,11 +75,14 @@ def risk_of_stage(risk: float, stage: int) -> float:
     return risk / (stage * (stage + 1))
 
 
-def probe(parts: Sequence[Part[T]], within: float, risk: float, budget: int, seed: int = 0) -> Probed[T]:
+def probe(
+    parts: Sequence[tuple[float, Callable[[int], T]]], within: float, risk: float, budget: int, seed: int = 0
+) -> Probed[T]:
     """Learn the laws of functions of handed numbers, and bound the error by fresh calls.
 
     Args:
-        parts: the functions, with probabilities that sum to 1.
+        parts: functions, (seed) -> a hashable answer inside ``handing``, such as a sampler on one tuple of
+            drafts; each after the probability that it is called.
         within: the bound to reach.  It is missed if the last test still finds wrong answers.
         risk: the probability that the bound is wrong.
         budget: the largest number of calls for learning.
@@ -103,9 +92,7 @@ def probe(parts: Sequence[Part[T]], within: float, risk: float, budget: int, see
         NotHandedError: the answer of a part is not a function of the numbers.
         BudgetSpentError: the budget is too small to learn the laws.
     """
-    learners = [
-        Learner(part.function, budget, part.hints, mix(seed, number)) for number, part in enumerate(parts)
-    ]
+    learners = [Learner(function, budget, mix(seed, number)) for number, (_, function) in enumerate(parts)]
 
     def learned() -> int:
         return sum(learner.calls for learner in learners)
@@ -113,18 +100,18 @@ def probe(parts: Sequence[Part[T]], within: float, risk: float, budget: int, see
     for learner in learners:
         learner.budget = budget - learned()
         learner.learn()
-    tested, drawn = 0, 0
+    tested = 0
+    ends = list(accumulate(probability for probability, _ in parts))
     for stage in range(1, MOST_STAGES + 1):
         points = points_needed(within, risk_of_stage(risk, stage))
         mismatches = 0
         for _ in range(points):
-            drawn += 1
-            learner = learners[_drawn(parts, mix(seed, 2, drawn))]
+            tested += 1
+            learner = learners[bisect(ends, mix(seed, 2, tested) / 2**64 * ends[-1], hi=len(ends) - 1)]
             point = learner.new_point(learner.root)
             learner.budget = learner.calls + 1
             run = learner.at(point)
             leaf = learner.root.leaf_of(point)
-            tested += 1
             if run.label != leaf.label:
                 mismatches += 1
                 if stage < MOST_STAGES:
@@ -135,14 +122,4 @@ def probe(parts: Sequence[Part[T]], within: float, risk: float, budget: int, see
             break
     bound = wrong_at_most(points, mismatches, risk_of_stage(risk, stage))
     laws = [learner.root.law() for learner in learners]
-    return Probed(laws, bound, learned() - tested, points, mismatches, learners)
-
-
-def _drawn(parts: Sequence[Part[T]], value: int) -> int:
-    """Draw the index of a part from the probabilities of the parts."""
-    left = value / 2**64 * sum(part.probability for part in parts)
-    for number, part in enumerate(parts):
-        left -= part.probability
-        if left < 0:
-            return number
-    return len(parts) - 1
+    return Probed(laws, bound, learned() - tested, points, mismatches)

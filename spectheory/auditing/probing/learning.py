@@ -7,12 +7,13 @@ a leaf when one random point, and the ends of every coordinate that the call use
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 from spectheory.auditing.handing.numbers import (
+    FINE,
     ONE,
     Coordinate,
     NotHandedError,
@@ -28,18 +29,12 @@ from spectheory.auditing.probing.tree import FORMS, Node, Race
 from spectheory.auditing.tape.decisions import NotEnumerableError
 
 T = TypeVar("T", bound=Hashable)
-FINE = 1 << 13
-"""Cuts are bisected to 2^-40 of the range, or to the grid of the numbers: as exact as a float64 law is."""
 LEAST = 2.0**-40
 """A region that is less likely is not looked at."""
 ASKED_TWICE = 8
 """Points at which we call the code twice, to check that its answer is a function of the numbers."""
 INSET = 1 << 14
 """The ends of a region are tried so far inside, twice the error of a cut."""
-NARROW, WIDE = 1 << 15, 1 << 31
-"""A cut is searched within 2^-38 of a hint, as ratios of float64 are, then within 2^-22, as of float32."""
-HINTS_TRIED, BISECTED_FIRST = 4, 4
-"""Try hints if only one lies between the ends, or after 4 steps of bisection if at most 4 lie there."""
 FIRST = 1e-9
 """A time before all others in a race whose weights are not known."""
 NEIGHBOURS = 4
@@ -58,7 +53,6 @@ class Learner(Generic[T]):
     Args:
         function: (seed) -> a hashable answer; see ``run_at``.
         budget: the largest number of calls.
-        hints: values at which cuts may lie, such as ratios and sums of the function's rows.
         seed: seed of the random points.
 
     Attributes:
@@ -66,13 +60,10 @@ class Learner(Generic[T]):
         calls: the number of calls so far.
     """
 
-    def __init__(
-        self, function: Callable[[int], T], budget: int, hints: Iterable[float] = (), seed: int = 0
-    ) -> None:
+    def __init__(self, function: Callable[[int], T], budget: int, seed: int = 0) -> None:
         self.function, self.budget, self.seed = function, budget, seed
         self.root: Node[T] = Node({}, {}, Fraction(1))
         self.calls = self._points = 0
-        self._hints = sorted({round(hint * ONE) for hint in hints if 0 < hint < 1})
 
     def learn(self) -> None:
         """Grow the tree.
@@ -223,39 +214,16 @@ class Learner(Generic[T]):
         return node.cut(coordinate, [cut]) if low < cut < high else []
 
     def _bisected(self, coordinate: Coordinate, grid: int, below: Spot[T], high: int) -> int:
-        """Find where the answer changes between the value at ``below`` and ``high``.  If few hints lie there,
-        try them first.
-        """
+        """Find where the answer changes between the value at ``below`` and ``high``, by bisection."""
         point, run = below
         step, low = max(grid, FINE), point.at(coordinate)
-
-        def is_below(value: int) -> bool:
-            return self.at(point.but({coordinate: value})).label == run.label
-
-        hints = [-(-hint // grid) * grid for hint in self._hints]
-        steps = 0
         while high - low > step:
-            near = [hint for hint in hints if low < hint <= high]
-            if near and (len(near) == 1 or (steps >= BISECTED_FIRST and len(near) <= HINTS_TRIED)):
-                hint = near[len(near) // 2]
-                hints.remove(hint)
-                for gap in (max(4 * step, NARROW), max(4 * step, WIDE)):
-                    left, right = max(low, hint - gap), min(high, hint + gap)
-                    if left > low and not is_below(left):
-                        high = left
-                        break
-                    low = max(low, left)
-                    if right < high and not is_below(right):
-                        high = right
-                        break
-                    low = right if right < high else low
-            else:
-                middle = (low + high) // 2 // grid * grid
-                middle = middle if middle > low else low + step
-                if middle >= high:
-                    break
-                low, high = (middle, high) if is_below(middle) else (low, middle)
-            steps += 1
+            middle = (low + high) // 2 // grid * grid
+            middle = middle if middle > low else low + step
+            if middle >= high:
+                break
+            is_below = self.at(point.but({coordinate: middle})).label == run.label
+            low, high = (middle, high) if is_below else (low, middle)
         return high // grid * grid if grid > FINE else high
 
     # ------------------------------------------------------------- races

@@ -22,9 +22,8 @@ from spectheory.auditing.probing.claim import (
     probe,
     risk_of_stage,
 )
-from spectheory.auditing.probing.claim import Part as Learned
 from spectheory.auditing.probing.learning import Learner
-from spectheory.auditing.subjects.asked import Question, hints_of
+from spectheory.auditing.subjects.asked import Question
 from spectheory.auditing.subjects.shipped import Learns, Shipped
 from spectheory.auditing.tape.decisions import NotEnumerableError
 
@@ -58,9 +57,7 @@ def learn_question(
     asked = list(sampler.asked(question))
     budget = FEW_CALLS if is_large or sampler.quick else most_calls(within, risk)
     with handing():
-        parts = [
-            Learned(float(each.probability), sampler.by_seed(each.call, ()), each.hints) for each in asked
-        ]
+        parts = [(float(each.probability), sampler.by_seed(each.call, ())) for each in asked]
         found = probe(parts, within, risk, budget, SEED)
     sampler.keep(question, found.laws, Fraction(found.within))
     return found
@@ -83,13 +80,8 @@ def learn_requests(within: float, risk: float) -> Learns:
     def learn(answer: Callable[[int], Any], rows: Sequence[Any]) -> tuple[dict[Any, Fraction], Fraction]:
         budget = most_calls(within, risk)
         learners = [
-            Learner(
-                lambda seed, place=place: answer(seed)[place],  # type: ignore[misc]
-                budget,
-                hints_of(*(np.asarray(part if len(row) == 3 else part[None]) for part in row[:3])),
-                mix(SEED, place),
-            )
-            for place, row in enumerate(rows)
+            Learner(lambda seed, place=place: answer(seed)[place], budget, mix(SEED, place))  # type: ignore[misc]
+            for place in range(len(rows))
         ]
         for learner in learners:
             learner.learn()
@@ -104,7 +96,7 @@ def learn_requests(within: float, risk: float) -> Learns:
             learner, point, run = wrong
             if not learner.refine(learner.root.leaf_of(point), (point, run)):
                 break
-        found = probe([Learned(1.0, answer)], within, risk, budget, SEED)
+        found = probe([(1.0, answer)], within, risk, budget, SEED)
         return found.laws[0], Fraction(found.within)
 
     return learn

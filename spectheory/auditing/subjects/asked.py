@@ -50,13 +50,11 @@ class Part(NamedTuple):
         probability: the probability of the call.
         call: (numbers) -> the label of the call, such as its tokens.
         words: where the call is, in words.
-        hints: values of a uniform number at which the label may change.
     """
 
     probability: Fraction
     call: Callable[[Numbers], Any]
     words: str
-    hints: tuple[float, ...] = ()
 
 
 def drafts_and_rows(question: Question) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, Fraction]]:
@@ -69,16 +67,3 @@ def drafts_and_rows(question: Question) -> Iterator[tuple[np.ndarray, np.ndarray
             prefixes = prefix_numbers(paths, pair.vocab_size)
             draft = [rows_along(level, prefixes[k : k + 1])[0] for k, level in enumerate(levels)]
             yield paths, rows_along(pair.target, prefixes), np.stack(draft), prob
-
-
-def hints_of(paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> tuple[float, ...]:
-    """Values at which a verifier's answer may change: ratios p/q of drafted tokens, and sums along rows."""
-    hints: set[float] = set()
-    for path, target, draft in zip(paths, target_rows.astype(float), draft_rows.astype(float), strict=True):
-        hints |= set(np.cumsum(target, axis=1).ravel().tolist())
-        for place, token in enumerate(path.tolist()):
-            hints.add(target[place, token] / draft[place, token] if draft[place, token] else 1.0)
-            residual = np.maximum(target[place] - draft[place], 0)
-            if residual.sum():
-                hints |= set((np.cumsum(residual) / residual.sum()).tolist())
-    return tuple(sorted(hint for hint in hints if 0 < hint < 1))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from spectheory.auditing.handing.handing import handing
-from spectheory.auditing.probing.claim import Part, probe
+from spectheory.auditing.probing.claim import probe
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.foundation.errors import InvalidInputError
@@ -72,5 +72,5 @@ def plain_step(function: Callable[..., Any]) -> Processor:
 
 def _learned(answers: Callable[[int], Any]) -> dict[Any, Any]:
     with handing():
-        law = probe([Part(1.0, answers)], WITHIN, RISK, CALLS).laws[0]
+        law = probe([(1.0, answers)], WITHIN, RISK, CALLS).laws[0]
     return {answer: Fraction(mass).limit_denominator(PARTS) for answer, mass in law.items()}

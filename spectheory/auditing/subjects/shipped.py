@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from spectheory.auditing.following.intercept import Journal
-from spectheory.auditing.subjects.asked import Numbers, Part, Question, drafts_and_rows, hints_of
+from spectheory.auditing.subjects.asked import Numbers, Part, Question, drafts_and_rows
 from spectheory.auditing.subjects.fitting import check_arguments
 from spectheory.auditing.subjects.provenance import Provenance
 from spectheory.auditing.subjects.relaxations import Relaxation
@@ -194,7 +194,7 @@ class Shipped(SamplerVerifier, Runs, Verifier):
         asked, pair = self.prepared(question.pair)
         for paths, target, draft, prob in drafts_and_rows(question._replace(pair=pair)):
             call = asked.on_drafts(paths, *asked.told(paths, target, draft))
-            yield Part(prob, call, f"the drafts {paths.tolist()}", hints_of(paths, target, draft))
+            yield Part(prob, call, f"the drafts {paths.tolist()}")
 
     def keep(self, question: Question, laws: Sequence[Mapping[Any, Fraction]], within: Fraction) -> None:
         """Store the laws of a question's calls, as if we had followed them; ``within`` is their error."""

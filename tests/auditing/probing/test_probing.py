@@ -15,7 +15,6 @@ import torch
 from spectheory.auditing.handing.handing import handing
 from spectheory.auditing.handing.numbers import NotHandedError
 from spectheory.auditing.probing.claim import (
-    Part,
     Probed,
     points_needed,
     probe,
@@ -36,7 +35,7 @@ def probed(
     risk: float = 1e-6,
 ) -> Probed[Any]:
     with handing():
-        return probe([Part(1.0, function)], within, risk, budget, seed)
+        return probe([(1.0, function)], within, risk, budget, seed)
 
 
 def race(numbers: Any) -> int:
@@ -101,16 +100,6 @@ def test_a_learned_law_is_exact(name: str) -> None:
     found = probed(function)
     assert found.laws[0] == pytest.approx(wanted, abs=error)
     assert (found.mismatches, found.within <= 0.02) == (0, True)
-
-
-def test_a_cut_is_found_with_fewer_calls_where_it_is_hinted() -> None:
-    calls = []
-    for hints in ((), (1 / 3,)):
-        with handing():
-            found = probe([Part(1.0, lambda _: random.random() < 1 / 3, hints)], 0.1, 1e-6, 1_000)
-        assert found.laws[0][True] == pytest.approx(1 / 3, abs=1e-12)
-        calls.append(found.learned)
-    assert calls[1] < calls[0] - 20
 
 
 @pytest.mark.parametrize(
@@ -198,8 +187,8 @@ def test_parts_are_tested_together() -> None:
     with handing():
         found = probe(
             [
-                Part(0.9, lambda _: bool(random.random() < 0.25)),
-                Part(0.1, lambda _: bool(random.random() < 0.5)),
+                (0.9, lambda _: bool(random.random() < 0.25)),
+                (0.1, lambda _: bool(random.random() < 0.5)),
             ],
             0.02,
             1e-6,
