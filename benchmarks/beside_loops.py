@@ -15,7 +15,6 @@ they differ.  At the end stand exponents in V, K and the number of texts, fitted
 - ``half``: the same on rows in bfloat16, beside a round on float32
 - ``select``: the 50 most likely tokens, and the order of all as for top-p, by torch's stable sort and by
   ``most_likely``, beside a copy
-- ``exact law``: of a path selection, from all tuples and from every path once
 - ``laws``: exact laws, optima, and what a new process pays first (``laws_and_optima.py``)
 
 Without ``--only`` everything is measured, and a table says of each goal what a loop costs, what was measured
@@ -39,8 +38,6 @@ import numpy as np
 import torch
 from timing import argument_parser, exit_status, machine, median_seconds, write
 
-from spectheory import instances, output_law
-from spectheory.exact import law
 from spectheory.foundation.kernels import choice
 from spectheory.models.sampling import most_likely
 from spectheory.optima.bounds.rankings import coarse_ratio_ranking
@@ -72,8 +69,6 @@ COARSE = {
     "greedy_multipath": GreedyMultipath(coarse_ratio_ranking),
     "mixed_multipath": MixedMultipath(ranking=coarse_ratio_ranking),
 }
-LAWS = ((4, 3, 2), (3, 4, 2), (8, 2, 2), (4, 2, 3))
-"""V, L and K."""
 
 
 def round_of(
@@ -282,17 +277,6 @@ def cases() -> Any:
                 lambda scores=scores, count=count: most_likely(scores, count).tolist(),
                 copy_of(scores),
             )
-    for name in NAMES[:2]:
-        for shape in LAWS:
-            pair = instances.random_rational(5, *shape[:2], zero_probability=0)
-
-            def run(name: str = name, pair: Any = pair, num_drafts: int = shape[2]) -> Any:
-                return output_law(name, pair, num_drafts).numbers
-
-            def same(run: Callable[[], Any] = run) -> Any:
-                return [mass.tolist() for mass in run()]
-
-            yield f"exact law: {name}", shape, without(same, law, "WORTH_A_MIXTURE"), same, None
 
 
 def decoding() -> dict[str, Callable[[], int]]:
@@ -336,7 +320,7 @@ def exponents(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
             for shape, milliseconds in rows:
                 groups.setdefault(shape[:place] + shape[place + 1 :], []).append((shape[place], milliseconds))
             group = max(groups.values(), key=len)
-            if len(group) > 2 and not what.startswith("exact law"):
+            if len(group) > 2:
                 slope = np.polyfit(*np.log(group).T, 1)[0]
                 slopes.append({"what": what, "in": size, "from": len(group), "exponent": round(slope, 2)})
     return slopes

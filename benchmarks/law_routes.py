@@ -2,10 +2,12 @@
 
 CPU seconds of one process and thread per checkout, the least of three runs, or of one that takes longer than
 two seconds; the time to make the pair is left out.  First uses run in new processes, and all
-their time counts; ``first`` as second argument prints their table only.
+their time counts; ``first`` as second argument prints their table only.  ``growth`` as first argument prints
+the growth with the number of leaves only, and draws it in a file.
 
     git worktree add ../before 01fa827e
     PYTHONPATH=. python benchmarks/law_routes.py ../before > benchmarks/results/law_routes.md
+    PYTHONPATH=. python benchmarks/law_routes.py growth benchmarks/results/law_routes.png
 """
 
 import json
@@ -13,7 +15,9 @@ import os
 import resource
 import subprocess
 import sys
+from itertools import groupby
 from math import log
+from pathlib import Path
 from time import process_time
 from typing import Any
 
@@ -48,7 +52,7 @@ GROWTH = [
         ("greedy_multipath", 2, True),
         ("greedy_multipath", 3, True),
     )
-    for length in (8, 10, 12)
+    for length in (4, 6, 8, 10, 12)
 ]
 """What only routes compute."""
 FIRST_USES = {
@@ -131,13 +135,35 @@ def main() -> None:
     for row in BESIDE:
         old, new = (timed(folder, [row])[0] for folder in (sys.argv[1], "."))
         print(f"{text(row)} {old:.4f} | {new:.4f} | {old / new:.1f} |", flush=True)
+    print_growth()
+    print_first_uses()
+
+
+def print_growth() -> list[float]:
     print("\nGrowth with the number of leaves, V = 2: the exponent is that of the last two sizes.\n")
     print("| what | numbers | V, L, K | now | exponent |\n|---|---|---|---|---|")
     grown = timed(".", GROWTH)
     for number, (row, new) in enumerate(zip(GROWTH, grown, strict=True)):
         exponent = f"{log(new / grown[number - 1]) / log(4):.2f}" if row[3] == 12 else ""
         print(f"{text(row)} {new:.4f} | {exponent} |")
-    print_first_uses()
+    return grown
+
+
+def draw_growth(grown: list[float], path: Path) -> None:
+    """Seconds by leaves, log-log, with a line of every verifier, and one of exponent 1."""
+    from figures.style import figure_bytes, legend_below, panels  # which the other checkout may lack
+
+    with panels(1, 1, width=5.0, height=4.2) as (figure, (axes,)):
+        axes.set(xscale="log", yscale="log", xlabel="leaves, $2^L$", ylabel="CPU seconds of the exact law")
+        for (_, name, _, _, drafts, exact), times in groupby(
+            zip(GROWTH, grown, strict=True), lambda one: (*one[0][:3], None, *one[0][4:])
+        ):
+            places, seconds = zip(*((2 ** row[3], time) for row, time in times), strict=True)
+            label = f"{name}, K = {drafts}" + ("" if exact else ", float64")
+            axes.plot(places, seconds, "o-" if exact else "o:", label=label, markersize=4)
+        axes.plot(places, [seconds[-1] * place / places[-1] for place in places], "k--", label="exponent 1")
+        legend_below(figure, 2)
+    path.write_bytes(figure_bytes(figure, "png"))
 
 
 if __name__ == "__main__":
@@ -145,5 +171,7 @@ if __name__ == "__main__":
         print(json.dumps([seconds(tuple(row)) for row in json.loads(sys.argv[2])]))
     elif sys.argv[2:] == ["first"]:
         print_first_uses()
+    elif sys.argv[1] == "growth":
+        draw_growth(print_growth(), Path(sys.argv[2]))
     else:
         main()
