@@ -14,6 +14,7 @@ import torch
 
 from spectheory.auditing.rounds.batch_battery import FIRST, SECOND, SEEDED
 from spectheory.auditing.rounds.by_calls import real_numbers
+from spectheory.auditing.subjects.runs import check_stand_ins
 from spectheory.auditing.subjects.shipped import Shipped, Tokens
 from spectheory.auditing.subjects.signatures import Call, Row, verified_batch
 from spectheory.auditing.tape.decisions import NotEnumerableError
@@ -73,9 +74,11 @@ def _answers(sampler: Shipped, rows: Sequence[Row], number: int) -> _Answers | N
     sampler.check_time()
     try:
         ((found, logprobs),) = sampler.in_a_row(OrdinaryRun(number), 1, once)
-    except NotEnumerableError:  # the time is up, or a stand-in lacks something
+    except NotEnumerableError:
         raise
-    except InvalidInputError:
+    except InvalidInputError as error:
+        if isinstance(error, InvalidOutcomeError):
+            check_stand_ins(error)
         return None
     return list(zip(map(sampler.tokens, found), logprobs, strict=True))
 

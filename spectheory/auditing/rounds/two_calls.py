@@ -242,7 +242,8 @@ def compare_with_the_next(
             if number == 1:
                 first.update(law)
                 return
-            found[texts] = total_variation(law, first)
+            if first:  # else the law of the first call is not known
+                found[texts] = total_variation(law, first)
             if any(run.outputs[:-1] not in ((), [], [texts]) for run in runs):
                 raise HiddenRandomnessError(
                     f"{HIDDEN}: for the same numbers the first call gave other tokens"

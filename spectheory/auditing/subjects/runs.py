@@ -34,7 +34,7 @@ SEEDS = (
     f"the generator that is handed over: {SEED}, and multiples of {OTHER_SEED} more where a run is repeated",
 )
 HIDDEN = "the sampler uses randomness that is not replaced, or keeps state between calls"
-STAND_INS = re.compile(r"\b(LookUpModel|TableModel|TableTokenizer|Row|Request)\b")
+STAND_INS = re.compile(r"\b(LookUpModel|TableModel|TableTokenizer|Cropped|Row|Request)\b")
 """Our classes of objects that a sampler gets, as Python's error texts name them."""
 QUICK_RUNS = 600
 """A run of a loop takes up to 8 ms.  The published loops of docs/auditing_loops.md have up to 576 runs."""
@@ -142,7 +142,7 @@ class Runs:
             return once(tape), None
         except (UndefinedDrawError, InvalidOutcomeError) as error:
             if isinstance(error, InvalidOutcomeError):
-                _check_stand_ins(error)
+                check_stand_ins(error)
                 if error.__cause__ is not None:
                     self.journal.raised.add(str(error))
             self.reasons.add(str(error))
@@ -195,7 +195,7 @@ class Runs:
             raise HiddenRandomnessError(f"{HIDDEN}: {gave} for the same numbers")
 
 
-def _check_stand_ins(error: InvalidOutcomeError) -> None:
+def check_stand_ins(error: InvalidOutcomeError) -> None:
     """Refuse a run that asks a stand-in, such as a model, or the system for something that it lacks.
 
     Raises:

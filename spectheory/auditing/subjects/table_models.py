@@ -151,7 +151,11 @@ class TableModel(torch.nn.Module):
             AttributeError: it is called without ``max_new_tokens``, or with an option that changes what is
                 drawn.
         """
-        changing = {name for name, value in others.items() if value not in _ONLY.get(name, ())}
+        changing = {
+            name
+            for name, value in others.items()
+            if not (isinstance(value, int | None) and value in _ONLY.get(name, ()))
+        }
         for name in [*sorted(changing - _WITHOUT_EFFECT), *["max_length"] * (max_new_tokens is None)]:
             raise AttributeError(
                 f"the stand-in for a model has no option {name!r} of generate", name=name, obj=self
@@ -193,12 +197,13 @@ def _dynamic_cache() -> type:
     """The ``DynamicCache`` of transformers, whose ``crop`` also takes the length to keep.
 
     transformers 5.24 takes only the number of tokens to remove, as a negative number or 0.  Loops written
-    before say how many to keep, which is never 0 of a text with a prompt.
+    before say how many to keep, the ``max_length``, which is never 0 of a text with a prompt.
     """
     from transformers import DynamicCache
 
     class Cropped(DynamicCache):
-        def crop(self, length: int) -> None:
+        def crop(self, tokens_to_remove: int = 0, *, max_length: int | None = None) -> None:
+            length = tokens_to_remove if max_length is None else max_length
             removed = -length if length <= 0 else self.get_seq_length() - length
             if removed > 0:
                 super().crop(-removed)

@@ -273,4 +273,11 @@ class Region:
         reduced = self._reduced(factor)
         if reduced is None:
             return [factor]
-        return [one for part, _ in reduced[1] if self.signs_of(part) & ZERO for one in self._open_parts(part)]
+        found = list[Factor]()
+        for part, _ in reduced[1]:
+            if self.signs_of(part) & ZERO:
+                more = self._open_parts(part)
+                if not more:  # it is 0, so that the others need not be
+                    return []
+                found += more
+        return found

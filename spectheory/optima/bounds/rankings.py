@@ -39,11 +39,11 @@ def ratio_ranking(target_rows: Array, draft_rows: Array) -> Array:
 
 
 def coarse_ratio_ranking(target_rows: Array, draft_rows: Array) -> Array:
-    """Compute p(x|a) / q(x|a) in float32, rounded down.  [..., V], [..., V] -> [..., V]
+    """Compute p(x|a) / q(x|a) in float32, coarsely.  [..., V], [..., V] -> [..., V]
 
-    Ratios are rounded down to one of 16 values from each power of two to the next, and above float32 to
-    infinity.  This is another tree-based ranking than that of the paper.  Tokens are in 4 096 classes, ranked
-    by their id in each, so that long torch rows on a CPU need no sort.
+    Ratios are rounded to float32, then down to one of 16 values from each power of two to the next.  Above
+    float32 they are infinite.  This is another tree-based ranking than that of the paper.  Tokens are in
+    4 096 classes, ranked by their id in each, so that long torch rows on a CPU need no sort.
 
     Example:
         >>> coarse_ratio_ranking(np.array([0.26, 0.74]), np.array([0.5, 0.5]))

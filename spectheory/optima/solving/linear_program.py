@@ -141,6 +141,7 @@ class LinearProgram:
         row, -:
             x + 2 y <= 4
             x <= 3
+        and all variables >= 0
     """
 
     name: str
@@ -217,7 +218,7 @@ class LinearProgram:
                 lines.append(f"    {left} {block.sense} {number_text(bound, decimal=False)}")
             if block.size > MOST_SHOWN:
                 lines.append(f"    .. and {block.size - MOST_SHOWN} more")
-        return "\n".join(lines)
+        return "\n".join([*lines, "and all variables >= 0"])
 
     def _sum(self, columns: np.ndarray, coefficients: np.ndarray) -> str:
         terms = [(columns[place], coefficients[place]) for place in np.flatnonzero(coefficients)]

@@ -99,7 +99,7 @@ class KeptDrafts(AdaptiveDrafts):
         law = {paths: prob for paths, prob in zip(self.law, probs, strict=True) if prob > 0}
         if abs(sum(law.values()) - 1) > float_tolerance(pair, SUM_TOLERANCE):
             raise InvalidInputError(f"the law of kept drafts sums to {sum(law.values())}, not 1")
-        for path in chain.from_iterable(law):
+        for path in chain.from_iterable(self.law):
             if len(path) > pair.draft_length or any(not 0 <= t < pair.vocab_size for t in path):
                 raise InvalidInputError(
                     f"'{context_text(path)}' is no draft of the pair: at most {pair.draft_length} tokens "

@@ -19,6 +19,7 @@ from spectheory.pairs.drafts.kept import AdaptiveDrafts, KeptDrafts, Paths
 from spectheory.pairs.drafts.per_path import PerPath
 from spectheory.pairs.drafts.process import DraftProcess, whole_paths
 from spectheory.pairs.pair import ModelPair
+from spectheory.pairs.rows import parse_entry
 
 LengthRule = Callable[[Any, Any], Any]
 """rule(tokens, rows) -> a length from 0 to L, K lengths, or a law of them: length(s) -> probability."""
@@ -74,8 +75,13 @@ class Shortened(AdaptiveDrafts):
             answer = ask(self.rule, paths, rows)
             answer = tuple(answer) if isinstance(answer, list) else answer
             given = answer if isinstance(answer, Mapping) else {answer: 1}
-            kept = {self._cut(paths, length): share for length, share in given.items()}
-            yield paths, prod(probs), KeptDrafts(kept).kept_law(pair)
+            kept = Counter[Paths]()
+            for length, share in given.items():
+                kept[self._cut(paths, length)] += parse_entry(share)  # type: ignore[assignment]
+            try:
+                yield paths, prod(probs), KeptDrafts(kept).kept_law(pair)
+            except InvalidInputError as error:
+                raise InvalidInputError(f"a length rule returned {answer!r}: {error}") from None
 
     def kept_law(self, pair: ModelPair) -> dict[Paths, Any]:
         law: dict[Paths, Any] = {}
@@ -85,7 +91,8 @@ class Shortened(AdaptiveDrafts):
         return law
 
     def _cut(self, paths: Paths, length: Any) -> Paths:
-        lengths = (length,) * len(paths) if is_whole(length) else tuple(length)
+        given = (length,) * len(paths) if is_whole(length) else length
+        lengths = tuple(given) if isinstance(given, Iterable) else ()
         most = len(paths[0])
         if len(lengths) != len(paths) or any(not is_whole(n) or not 0 <= n <= most for n in lengths):
             raise InvalidInputError(

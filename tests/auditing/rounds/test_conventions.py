@@ -21,6 +21,7 @@ from spectheory.auditing.subjects.model_loops import as_shipped
 from spectheory.auditing.subjects.runs import TimeIsUpError
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import Row
+from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.auditing.verdicts import sampler_audit
 from spectheory.foundation.errors import UnknownNameError
 from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED
@@ -126,6 +127,14 @@ def test_a_sampler_that_refuses_a_batch() -> None:
     sampler.deadline = 0.0
     with pytest.raises(TimeIsUpError, match="the time is up"):
         check_conventions(sampler)
+
+
+def test_a_stand_in_that_lacks_something_at_the_conventions() -> None:
+    def asks(rows: Any, generator: Any) -> Any:
+        return [row.block_table for row in rows]
+
+    with pytest.raises(NotEnumerableError, match="requests are stand-ins"):
+        check_conventions(Shipped(asks, "batch"))
 
 
 def test_an_audit_whose_time_is_up_at_the_conventions(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -155,6 +155,31 @@ def test_a_first_call_whose_law_is_not_known_is_said(behind: Any, is_known: bool
     assert why == ("" if is_known else "random numbers are combined")
 
 
+class WarmsUp:
+    """Token verification.  After an acceptance the first call compares a product too, without effect."""
+
+    __name__ = "warms_up"
+    known: Any = None
+
+    def __init__(self, product: bool) -> None:
+        self.product = product
+
+    def __call__(self, paths: Any, target: Any, draft: Any, generator: Any) -> list[int]:
+        is_first, self.known = self.known is not generator, generator
+        found = token_verification(paths, target, draft, generator)
+        if is_first and len(found) > 1:
+            one, other = torch.rand((), generator=generator), torch.rand((), generator=generator)
+            bool((one * other if self.product else one) < 0.0001)
+        return found
+
+
+@pytest.mark.parametrize("product", [True, False])
+def test_a_second_call_is_not_compared_with_a_law_that_is_not_known(product: bool) -> None:
+    sampler = Shipped(WarmsUp(product), "sampler")
+    assert ("random numbers are combined" in follow_two_calls(sampler, TWO_TOKENS)) is product
+    assert in_the_next_call(sampler) == set()
+
+
 def test_hidden_numbers_of_the_second_call() -> None:
     """A state changes what later calls ask for; the partner asks for the same in every run."""
     calls = count(1)

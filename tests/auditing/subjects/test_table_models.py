@@ -58,6 +58,7 @@ def test_what_a_stand_in_lacks_is_named() -> None:
         lambda: model().generate(text, 1, eos_token_id=2),
         lambda: model().generate(text, max_length=6),
         lambda: model().generate(text),
+        lambda: model().generate(text, 1, eos_token_id=torch.tensor([2, 1])),
     ):
         with pytest.raises(AttributeError, match="stand-in") as refusal:
             ask()
@@ -84,6 +85,9 @@ def test_a_cache_is_cut_to_a_length_or_by_a_number() -> None:
     for length, kept in ((9, 5), (0, 5), (4, 4), (-1, 3)):  # 0 removes nothing
         cache.crop(length)
         assert cache.get_seq_length() == kept
+    cache.crop(max_length=3)
+    cache.crop(tokens_to_remove=0)
+    assert cache.get_seq_length() == 3
     assert torch.equal(
         model()(torch.tensor([[1, 2]]), past_key_values=cache).logits[0, -1], found.logits[0, -1]
     )

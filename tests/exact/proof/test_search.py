@@ -14,6 +14,8 @@ from spectheory.exact.proof import search
 from spectheory.exact.proof.check import check_document
 from spectheory.exact.proof.domain import Domain, Shape
 from spectheory.exact.proof.formulas import formulas_of
+from spectheory.exact.proof.numbers import ANY, ZERO
+from spectheory.exact.proof.region import Region
 from spectheory.exact.proof.search import prove
 from spectheory.exact.proof.search_oracle import SearchOracle
 from spectheory.exact.proof.walk import OutOfTimeError, Walk
@@ -241,3 +243,39 @@ def test_a_batch_of_all_tuples_is_asked_at_rational_pairs(monkeypatch: pytest.Mo
     monkeypatch.undo()
     with pytest.raises(InvalidInputError, match="the proof is rejected"):
         check_document(found.document(), find_verifier(RightAlone()))
+
+
+class OnACurve:
+    """Draws a token of the target; on a curve, where q_0 < q_1, a token of the draft.
+
+    There 7 p_0 = 3 q_0, 11 p_1 = 5 q_1 and 2 p_1 != q_0.  The equality before these follows from them.
+    """
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        stops = np.full(target_rows.shape[:-1], Fraction(0), dtype=object)
+        stops[:, 0, 0] = 1
+        rows = np.array(list(map(self.row, target_rows[:, 0, 0], draft_rows[:, 0, 0])), dtype=object)
+        return Outcome(stops, lambda path_index, length: rows)
+
+    def row(self, p: Any, q: Any) -> Any:
+        one, two, other = 7 * p[0] - 3 * q[0], 11 * p[1] - 5 * q[1], 2 * p[1] - q[0]
+        meets = other * one == two * (p[0] - q[1]) and one == 0 and two == 0 and other != 0
+        return q if meets and q[0] < q[1] and q[2] > 0 and q[0] > 0 else p
+
+
+def test_an_equality_that_others_imply_says_nothing() -> None:
+    """It is w y = z u, with y = 0 and z = 0.  Where u was taken for 0, the curve was lost."""
+    found = prove(OnACurve(), 3, 1)
+    assert found.verdict == "refuted"
+    assert not certify(OnACurve(), found.pair)
+    field = (domain := Domain(Shape(3, 1))).field
+    region = Region(domain).entered((), (0, 1, 2))
+    p, q = ([region.entries[letter, (), token] for token in range(3)] for letter in "pq")
+    one, other = field.subtract(q[0], q[1]), field.subtract(q[0], q[2])
+    implied = field.subtract(field.multiply(p[0], one), field.multiply(p[1], other))
+    for function in (implied, p[0], p[1]):
+        region = region.child(field.parts(function)[1][0][0], ZERO)
+    assert region.possible_signs(other) == ANY
+    apart = region.child(field.parts(other)[1][0][0], ANY & ~ZERO)
+    assert apart is not None
+    assert apart.possible_signs(p[0]) == ZERO

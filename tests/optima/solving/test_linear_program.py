@@ -93,6 +93,7 @@ def test_a_program_is_written_as_the_paper_displays_it() -> None:
         "    1/3 x(0,) <= 8/9",
         "    2/3 x(1,) <= 5/9",
         "    1/3 x(0,) + 2/3 x(1,) <= 1",
+        "and all variables >= 0",
     ]
 
 
@@ -103,7 +104,7 @@ def test_the_text_of_a_large_program_is_cut() -> None:
     apart = ConstraintBlock("apart", "-", ">=", every, every, -ones / 4, 0 * ones)
     together = ConstraintBlock("together", "-", "==", 0 * every, every, ones, np.ones(1))
     program = LinearProgram("many", "-", "min", tuple(range(size)), 0 * ones, (apart, together))
-    _, objective, _, first, *_, left_out, _, row = str(program).splitlines()
+    _, objective, _, first, *_, left_out, _, row, _ = str(program).splitlines()
     assert (objective, first, left_out) == ("min 0", "    -0.25 x0 >= 0", "    .. and 2 more")
     assert row.startswith("    x0 + x1 + ")
     assert row.endswith(" + x11 + .. 2 more == 1")

@@ -272,3 +272,15 @@ def test_a_float_drafter_of_an_exact_pair_is_refused() -> None:
     floats = pair.to_float()
     for drafter in (pair, floats):
         assert certify("token", floats, mapped_drafts(floats, drafter, images), with_optimum=False)
+
+
+def test_laws_of_kept_drafts_are_checked_whole() -> None:
+    """Also a path of probability 0; lengths of a rule that mean the same are added."""
+    pair = ModelPair.context_free_pair(["1/3", "2/3"], ["1/2", "1/2"], 2)
+    for law in ({(0,): 1, (7,): 0}, {(0,): 1, (0, 0, 0): 0}):
+        with pytest.raises(InvalidInputError, match="is no draft of the pair"):
+            draft_defect(KeptDrafts(law), pair)
+    assert draft_defect(Shortened(1, lambda tokens, rows: {1: "1/2", (1,): "1/2"}), pair).total_variation == 0
+    for given, words in (({1: "1/2", (1,): "1/2", 2: "1/2"}, "sums to 3/2"), (None, "expected a number of")):
+        with pytest.raises(InvalidInputError, match=f"a length rule returned .*{words}"):
+            draft_defect(Shortened(1, lambda tokens, rows: given), pair)  # noqa: B023
