@@ -30,8 +30,7 @@ from spectheory.auditing.tape.decisions import NotEnumerableError
 LEARNING, LEAST_CALLS, FEW_CALLS = 5, 5_000, 2_000
 """We learn the law on a pair with at most 5 times as many calls as test it.  Most laws need up to 3 000.
 
-A quick audit has 2 000 calls, and so has a pair with too many runs to follow.  A loop takes 2 to 15 calls per
-run.
+A quick audit has 2 000 calls.  So has a loop with too many runs to follow, which takes 2 to 15 calls per run.
 """
 SEED = 20_240
 
@@ -48,7 +47,7 @@ def learn_question(
         question: a pair and how paths are drafted.
         within: the largest allowed error of the learned law, as a total variation.
         risk: the probability that the error is larger.
-        is_large: whether the sampler has too many runs to follow on the question.
+        is_large: whether the sampler is a loop with too many runs to follow on the question.
 
     Raises:
         NotHandedError: the sampler draws numbers that cannot be handed to it.

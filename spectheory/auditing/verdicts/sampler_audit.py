@@ -332,7 +332,7 @@ class _Audit(Findings):
     def _probed(self, question: Question, risk: float) -> Probed[Any] | None:
         """Learn the law of the sampler on a question.  If this fails, note why."""
         tuples = question.process.count_tuples(question.pair)
-        is_large = self._is_large(question)
+        is_large = isinstance(self.sampler, ModelLoop) and self._is_large(question)
         if tuples >= self._most_tuples or (is_large and self._most_tuples < math.inf):
             return None
         try:

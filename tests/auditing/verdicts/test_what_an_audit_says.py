@@ -22,8 +22,10 @@ from audits.specimens.samplers import (
 )
 from cli_support import write_pair
 from spectheory import audit, instances, optimum
+from spectheory.auditing.rounds import by_calls
 from spectheory.auditing.rounds.battery import QUICK, audit_pairs, pairs_of_several_paths
 from spectheory.auditing.rounds.questions import QUICK_ONLY
+from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.command_line.audit_reports import badge_of, junit, sarif
 from spectheory.command_line.main import main
 from spectheory.command_line.tables import print_judgement
@@ -119,6 +121,16 @@ def test_a_quick_audit(sampler: Any, is_lossless: bool) -> None:
     assert {case.pair for case in found.cases} <= {*QUICK[1], *QUICK[2]}
     assert set(QUICK[1]) <= set(audit_pairs())
     assert set(QUICK[2]) <= set(pairs_of_several_paths(2))
+
+
+def test_a_sampler_with_too_many_runs_is_probed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only loops, which have a run for almost every region, have few calls to learn a law after that."""
+    monkeypatch.setattr(by_calls, "FEW_CALLS", 10)
+    pairs = {"two residual tokens": instances.two_residual_tokens(1)}
+    for most, basis in ((2, "probed"), (100, "followed")):
+        sampler = Shipped(token_verification, "sampler", num_drafts=[1], max_runs=most)
+        found = audit(sampler, pairs, within=0.02)
+        assert (found.verdict, found.basis) == ("lossless", basis)
 
 
 @pytest.mark.parametrize(
