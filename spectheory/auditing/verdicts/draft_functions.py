@@ -174,9 +174,6 @@ def _schedule(function: Callable[..., Any], pair: ModelPair, requests: int) -> F
     def rule(paths: Any, rows: Any) -> tuple[int, ...]:
         tokens, probs = np.reshape(paths, (requests, -1)), np.reshape(rows, (requests, -1, pair.vocab_size))
         lengths = tuple(map(int, function(torch.tensor(tokens), torch.tensor(probs.astype(np.float32)))))
-        if len(lengths) != requests or not all(0 <= length <= pair.draft_length for length in lengths):
-            wanted = f"{requests} numbers of tokens from 0 to {pair.draft_length}"
-            raise InvalidOutcomeError(f"a schedule must return {wanted}, and returned {lengths}")
         known = answers.setdefault(tokens.tobytes(), lengths)
         if known != lengths:
             raise NotJudgedError(

@@ -51,7 +51,8 @@ def test_processors_are_compared_with_a_stated_processor() -> None:
 @pytest.mark.parametrize(
     ("function", "signature", "verdict", "words"),
     [
-        (lambda tokens, rows: [3] * len(tokens), "schedule", "not lossless", "numbers of tokens from 0 to 2"),
+        (lambda tokens, rows: [3] * len(tokens), "schedule", "not lossless", "number of tokens from 0 to 2"),
+        (lambda tokens, rows: [], "schedule", "not lossless", "or 1 of them"),
         (lambda tokens, rows: 1 / 0, "schedule", "not lossless", "ZeroDivisionError"),
         (lambda tokens, rows: (tokens, rows[:0]), "draft_map", "undecided", "vocabulary"),
         (lambda text, drafted, rows: rows[:1], "processors", "not lossless", "1 rows"),
