@@ -12,7 +12,7 @@ from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import fractions_if_exact
 from spectheory.pairs.drafts import DraftProcess, Shortened, draft_defect
 from spectheory.pairs.drafts.defect import DraftDefect
-from spectheory.pairs.drafts.shortened import LengthRule, ask, is_stopping_point
+from spectheory.pairs.drafts.shortened import LengthRule, ask, cut, is_stopping_point
 from spectheory.pairs.instances import random_rational, tiny_probabilities
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.kept_lengths import AtKeptLengths
@@ -138,12 +138,8 @@ class WithLengthRule(AtKeptLengths):
         else:
             rows = map(fractions_if_exact, draft_rows)
             lengths = [ask(self.rule, *given) for given in zip(tuples, rows, strict=True)]  # type: ignore[arg-type]
-        for number, length in enumerate(map(int, lengths)):
-            if not 0 <= length <= paths.shape[-1]:
-                raise InvalidInputError(
-                    f"a length rule returned {length}; expected one length from 0 to {paths.shape[-1]}"
-                )
-            kept[number, :, length:] = -1
+        for number, (each, length) in enumerate(zip(tuples, lengths, strict=True)):
+            kept[number, :, len(cut(each, int(length))[0]) :] = -1
         return super().outcome(kept, target_rows, draft_rows)
 
 

@@ -77,7 +77,7 @@ class Shortened(AdaptiveDrafts):
             given = answer if isinstance(answer, Mapping) else {answer: 1}
             kept = Counter[Paths]()
             for length, share in given.items():
-                kept[self._cut(paths, length)] += parse_entry(share)  # type: ignore[assignment]
+                kept[cut(paths, length)] += parse_entry(share)  # type: ignore[assignment]
             try:
                 yield paths, prod(probs), KeptDrafts(kept).kept_law(pair)
             except InvalidInputError as error:
@@ -90,16 +90,18 @@ class Shortened(AdaptiveDrafts):
                 law[kept] = law.get(kept, 0) + prob * share
         return law
 
-    def _cut(self, paths: Paths, length: Any) -> Paths:
-        given = (length,) * len(paths) if is_whole(length) else length
-        lengths = tuple(given) if isinstance(given, Iterable) else ()
-        most = len(paths[0])
-        if len(lengths) != len(paths) or any(not is_whole(n) or not 0 <= n <= most for n in lengths):
-            raise InvalidInputError(
-                f"a length rule returned {length!r}; expected a number of tokens from 0 to {most}, or "
-                f"{len(paths)} of them"
-            )
-        return tuple(path[:number] for path, number in zip(paths, lengths, strict=True))
+
+def cut(paths: Paths, length: Any) -> Paths:
+    """Cut K paths to one length, or to K lengths.  Refuse another answer of a length rule."""
+    given = (length,) * len(paths) if is_whole(length) else length
+    lengths = tuple(given) if isinstance(given, Iterable) else ()
+    most = len(paths[0])
+    if len(lengths) != len(paths) or any(not is_whole(n) or not 0 <= n <= most for n in lengths):
+        raise InvalidInputError(
+            f"a length rule returned {length!r}; expected a number of tokens from 0 to {most}, or "
+            f"{len(paths)} of them"
+        )
+    return tuple(path[:number] for path, number in zip(paths, lengths, strict=True))
 
 
 def ask(rule: LengthRule, paths: Sequence[Context], rows: Sequence[Any]) -> Any:
@@ -163,6 +165,6 @@ def is_stopping_point(drawn: Laws, pair: ModelPair) -> bool:
     every = {tuple(map(len, kept)) for _, law in laws for kept in law}
     shares: dict[Paths, list[Any]] = defaultdict(list)
     for (paths, law), lengths in product(laws, every):
-        kept = tuple(path[:number] for path, number in zip(paths, lengths, strict=True))
+        kept = cut(paths, lengths)
         shares[kept].append(law.get(kept, 0))
     return all(max(each) - min(each) <= float_tolerance(pair, 1e-9) for each in shares.values())
