@@ -85,12 +85,24 @@ _RULES = {
     "synthetic": "synthetic rates",
     "hsd": "hierarchical (HSD)",
     "hsd-eagle": "hierarchical (HSD)",
+    "naive": "one token of the target",
     "nucleus": "a token drawn for every node",
     "rest": "a token drawn for every node",
     "typical": "typical acceptance",
 }
 """A sampler's name, or its last part -> the rule; every other sampler verifies token by token."""
-_TREES = ("eagle", "economize", "hsd-eagle", "medusa-typical", "medusa-nucleus", "rest", "sequoia")
+_TREES = (
+    "eagle",
+    "economize",
+    "hsd-eagle",
+    "medusa-typical",
+    "medusa-nucleus",
+    "rest",
+    "sequoia",
+    "mcsd",
+    "mcsd-replacement",
+    "mcsd-naive",
+)
 """Samplers of trees."""
 BAD = {
     "vllm-ascend": ("0.13.0", "0.23.0"),

@@ -94,7 +94,9 @@ def test_how_samplers_are_called() -> None:
     assert seeded == runner | {"sglang-dspark"}
     stated = {name for name, given in settings.items() if given.pop("stand_ins", ())}
     as_they_are = "transformers transformers-ensemble sglang-dspark deepspec dflash"
-    as_they_are += " flashspec dspark-mlx eagle hsd hsd-block hsd-eagle layerskip"
+    as_they_are += (
+        " flashspec dspark-mlx eagle hsd hsd-block hsd-eagle layerskip mcsd mcsd-replacement mcsd-naive"
+    )
     assert set(settings) - stated == set(as_they_are.split())
     kinds: dict[str, set[str]] = {}
     for name, given in settings.items():
@@ -114,7 +116,7 @@ def test_how_samplers_are_called() -> None:
         "sampler (1, 2)": {"economize"},
         "round": {"gpt-fast", "litgpt", "litgpt-top-p", "mini-infer", "specdec", "transformers-round"},
         "round_batch": {"vllm-v2-round"},
-        "generate": {"triforce", "sequoia", "layerskip"},
+        "generate": {"triforce", "sequoia", "layerskip", "mcsd", "mcsd-replacement", "mcsd-naive"},
     }  # fmt: skip
     assert {name for name, subject in SUBJECTS.items() if not subject.in_all} == {
         "litgpt-top-p", "transformers-round", "vllm-v2-round",
@@ -133,6 +135,8 @@ def test_how_samplers_are_called() -> None:
         "litgpt-top-p": {"top_p": 0.7},
         "medusa-nucleus": {"sampling": "nucleus", "top_p": 1.0},
         "rest": {"top_p": 0.9999999},
+        "mcsd-replacement": {"replacement": True},
+        "mcsd-naive": {"speculative_sampling": False},
     }
     drafters = {name: subject.drafter.name for name, subject in SUBJECTS.items() if subject.drafter}
     assert drafters == {
