@@ -137,9 +137,13 @@ def _zero(array: Array) -> Any:
 
 def add_scaled(array: Array, scale: Array, other: Array) -> Array:
     """Compute array + scale * other, in one kernel on torch."""
-    if is_torch_array(array):
-        return array.addcmul(scale, other)
-    return array + scale * other
+    if not is_torch_array(array):
+        return array + scale * other
+    one_per_row = array.shape[:-1] == other.shape[:-1] and array.shape[-1] == 1
+    if one_per_row and other.shape[-1] >= choice.BLOCK and on_host(array):
+        # Two operands with one number per row would be read without vector instructions.
+        return other.new_empty(other.shape).copy_(array).addcmul_(scale, other)
+    return array.addcmul(scale, other)
 
 
 def quotients(numerator: Array, denominator: Array) -> Array:

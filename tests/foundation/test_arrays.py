@@ -192,3 +192,17 @@ def test_compiled_sums_go_block_by_block(monkeypatch: pytest.MonkeyPatch) -> Non
     for one, other_one in zip(compiled, plain, strict=True):
         np.testing.assert_allclose(one, other_one, rtol=1e-14)
     assert [sums.shape for sums in summed] == [(3, 4), (3, 4)]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("size", [5, 700])
+def test_scaled_rows_have_the_bits_of_one_operator(size: int, dtype: torch.dtype) -> None:
+    """With one number per row to add and to multiply with, and without a change of what is given."""
+    generator = torch.Generator().manual_seed(3)
+    rows = torch.rand(4, 3, size, generator=generator).to(dtype)
+    added, scale = torch.rand(2, 4, 3, 1, generator=generator).to(dtype)
+    copies = [array.clone() for array in (added, scale, rows)]
+    found = arrays.add_scaled(added, scale, rows)
+    assert torch.equal(found, added.addcmul(scale, rows))
+    assert all(map(torch.equal, (added, scale, rows), copies))
+    assert not torch.equal(found, added.flip(0).addcmul(scale, rows))  # partner: numbers of other rows
