@@ -13,9 +13,7 @@ from spectheory.foundation.exact_numbers import Number, flint_if_exact, plain_nu
 from spectheory.foundation.results import no_verdict
 from spectheory.optima.bounds.context_tree import Levels, accepted_masses, sum_over_children
 from spectheory.optima.solving.builder import ProgramBuilder
-from spectheory.optima.solving.exact_solver import solve_in_its_arithmetic
 from spectheory.optima.solving.linear_program import LinearProgram
-from spectheory.optima.solving.solution import Solution
 from spectheory.pairs.contexts import all_contexts, context_number, parent_nodes
 from spectheory.pairs.pair import ModelPair
 from spectheory.pairs.rows import Row, parse_parameter, parse_rows
@@ -76,12 +74,13 @@ def dropping_program(pair: ModelPair, price: Any) -> LinearProgram:
         max  Σ_{a ≠ ∅} (x(a) - c m(a))
         s.t. x(a,t) ≤ p(t|a) x(a),   x(a) ≤ m(a),   m(a,t) ≤ q(t|a) m(a),   x(∅) = m(∅) = 1
 
-    x are the node masses, m the kept masses.  The value of the rule is 1 more than the optimum.
+    x are the node masses, m the kept masses.  The value of the best rule is 1 more than the optimum.
 
     Example:
         >>> from spectheory import instances
-        >>> dropping_program(instances.two_token(1), "1/2").size
-        (6, 8)
+        >>> from spectheory.optima import solve_exact
+        >>> print(1 + solve_exact(dropping_program(instances.two_token(1), "1/2")).value)
+        4/3
     """
     cost, size = plain_number(_price(pair, price)), pair.vocab_size
     contexts = all_contexts(size, pair.draft_length)
@@ -98,18 +97,6 @@ def dropping_program(pair: ModelPair, price: Any) -> LinearProgram:
     model.add("accepted tokens are kept", node[1:] <= kept[1:])
     model.add("kept tokens are drafted", kept[1:] <= kept[parents] * draft)
     return model.program(box=1.0)
-
-
-def best_dropping_rule(pair: ModelPair, price: Any) -> tuple[Number, Solution]:
-    """Solve ``dropping_program``: (value of the best rule, the certified solution).
-
-    Example:
-        >>> from spectheory import instances
-        >>> print(best_dropping_rule(instances.two_token(1), "1/2")[0])
-        4/3
-    """
-    solution = solve_in_its_arithmetic(dropping_program(pair, price))
-    return 1 + solution.value, solution
 
 
 def price_bound(pair: ModelPair, price: Any) -> Number:

@@ -13,7 +13,6 @@ import numpy as np
 
 from spectheory.foundation.arrays import normalise
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.exact_numbers import Number, plain_number
 from spectheory.pairs.pair import ModelPair
 
 Transitions = Mapping[Any, Mapping[int, Any]]
@@ -75,19 +74,3 @@ def conditional_pair(
         weighted = normalise(rows * (weights > 0 if masked else weights))
         levels.append(np.where(weighted.sum(axis=1, keepdims=True) == 0, rows, weighted))
     return ModelPair(tuple(levels), pair.draft, pair.vocab)
-
-
-def grammar_distance(pair: ModelPair, transitions: Transitions, start: Any) -> Number:
-    """Compute the total variation between the projected and the conditional law of L + 1 tokens.
-
-    Example:
-        >>> no_two_zeros = {"any": {0: "zero", 1: "any"}, "zero": {1: "any"}}
-        >>> fair = ModelPair.context_free_pair(["1/2", "1/2"], ["1/2", "1/2"], 1)
-        >>> print(grammar_distance(fair, no_two_zeros, "any"))
-        1/6
-    """
-    projected, conditional = (
-        conditional_pair(pair, transitions, start, masked).target_path_probs(pair.draft_length + 1)
-        for masked in (True, False)
-    )
-    return plain_number(abs(projected - conditional).sum() / 2)

@@ -9,9 +9,10 @@ import pytest
 
 from draft_values import FAIR, NINE, accepted, before_unlikely, dropped_by, rows_pair
 from spectheory import ModelPair, instances, optimum, output_law
+from spectheory.optima import solve_exact
 from spectheory.optima.price_per_row import (
-    best_dropping_rule,
     best_stopping_rule,
+    dropping_program,
     gain_of_dropping,
     price_bound,
 )
@@ -64,8 +65,9 @@ def test_rules_are_ordered_and_the_bound_is_attained(price: str) -> None:
     gaps = set()
     for pair in PAIRS:
         stopping, bound = best_stopping_rule(pair, price).value, price_bound(pair, price)
-        dropped, solution = best_dropping_rule(pair, price)
+        solution = solve_exact(dropping_program(pair, price))
         assert solution.gap == 0
+        dropped = 1 + solution.value
         assert stopping <= dropped <= bound
         gaps |= {stopping < dropped, dropped < bound}
         masses = {

@@ -2,16 +2,27 @@
 
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import pytest
 
 from draft_values import FAIR, SKEW, rows_pair
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.pairs.grammars import completion_probs, conditional_pair, grammar_distance
+from spectheory.pairs.grammars import Transitions, completion_probs, conditional_pair
 from spectheory.pairs.instances import random_rational
+from spectheory.pairs.pair import ModelPair
 from spectheory.pairs.processors import grammar, processed
 
 NO_TWO_ZEROS = {"any": {0: "zero", 1: "any"}, "zero": {1: "any"}}
+
+
+def grammar_distance(pair: ModelPair, transitions: Transitions, start: str) -> Any:
+    """The total variation between the projected and the conditional law of all tokens."""
+    projected, conditional = (
+        conditional_pair(pair, transitions, start, masked).target_path_probs(pair.draft_length + 1)
+        for masked in (True, False)
+    )
+    return abs(projected - conditional).sum() / 2
 
 
 def test_laws_are_the_target_given_the_grammar_and_the_masked_rows() -> None:

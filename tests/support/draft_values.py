@@ -30,7 +30,7 @@ def rows_pair(target: list[str], draft: list[str], length: int) -> ModelPair:
 def wrong_variation(name: str) -> Any:
     """The total variation of a known-wrong drafter, recomputed."""
     drafter = drafters()[name]
-    if drafter.is_batch:
+    if drafter.topic == "batch":
         return batch_law(drafter.verifier, drafter.pair, drafter.process).total_variation
     return certify(drafter.verifier, drafter.pair, drafter.process, with_optimum=False).total_variation
 

@@ -31,7 +31,8 @@ class WrongDrafter:
     """A drafter that breaks a lossless verifier, and its right partner.
 
     Attributes:
-        topic, name: the part of theory.md §8, and the name.
+        topic, name: the part of theory.md §8, and the name.  The paths of a "batch" are the drafts of several
+            requests (``exact.batches``).
         wrong, right: the mistake and the fix, in words.
         pair, process, verifier: where the mistake is seen.
         right_verifier, right_pair, right_process: the partner, with total variation 0.  By default token
@@ -48,11 +49,6 @@ class WrongDrafter:
     right_verifier: Any = "token"
     right_pair: ModelPair | None = None
     right_process: DraftProcess | None = None
-
-    @property
-    def is_batch(self) -> bool:
-        """True if the paths are the drafts of several requests (``exact.batches``)."""
-        return self.topic == "batch"
 
     def partner(self) -> tuple[Any, ModelPair, DraftProcess]:
         """Return (verifier, pair, process) of the right partner."""

@@ -99,7 +99,7 @@ def test_wrong_drafter_is_found_and_its_partner_accepted(name: str) -> None:
     drafter = drafters()[name]
     assert wrong_variation(name) == Fraction(VARIATIONS[name])
     verifier, pair, process = drafter.partner()
-    if drafter.is_batch:
+    if drafter.topic == "batch":
         assert batch_law(verifier, pair, process).total_variation == 0
         return
     found = certify(drafter.verifier, drafter.pair, drafter.process, with_optimum=False)
