@@ -1,41 +1,40 @@
-"""Lemmas: sign conditions without a solution, each with an identity in rationals.
+"""Lemmas: sign conditions without a solution, each with an identity in integers.
 
-An identity is a list of terms whose sum is the polynomial 0.  A term is a rational times a product of
-polynomials of the conditions, turned to be at least 0.  The rational is positive, unless one of the
+An identity is a list of terms whose sum is the polynomial 0.  A term is an integer times a product of
+polynomials of the conditions, turned to be at least 0.  The integer is positive, unless one of the
 polynomials is 0.  One product is above 0.  Such terms cannot sum to 0 at a point, so no point satisfies the
 conditions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import lcm
-from typing import Any
+from math import comb, lcm
 
 import highspy
 import numpy as np
 from flint import fmpq, fmpq_mat
 
 from spectheory.exact.proof.numbers import ANY, NEGATIVE, POSITIVE, ZERO, Factor, Field
+from spectheory.exact.proof.region import Region
 
 Constraint = tuple[Factor, int]
 """A factor and the signs that it may have."""
-Signs = Mapping[int, int]
-"""The number of a factor -> the signs that it may have; all for the others."""
-Term = tuple[fmpq, tuple[int, ...]]
+Term = tuple[int, tuple[int, ...]]
 """A coefficient, and the conditions that are multiplied; one ≠ 0 occurs an even number of times."""
 Packed = dict[int, int]
 """``Factor.packed_terms`` of a polynomial."""
 Products = dict[tuple[int, ...], Packed]
 """Conditions in ascending order -> the product of their polynomials, turned to be at least 0."""
-MOST_COLUMNS, MOST_ROW_PRODUCTS = 9000, 300
+MOST_COLUMNS = 9000
 """Larger programs cost more than the regions that they close."""
 LARGEST = 10**300
 """Of the coefficients, for a program in floats."""
 TURNED = (NEGATIVE, NEGATIVE | ZERO)
 """The signs of a polynomial f for which -f is at least 0."""
-SIGNED = (*TURNED, ZERO, POSITIVE, ZERO | POSITIVE)
+INEQUALITIES = (*TURNED, POSITIVE, ZERO | POSITIVE)
+SIGNED = (ZERO, *INEQUALITIES)
 
 
 @dataclass(frozen=True)
@@ -45,17 +44,16 @@ class Lemma:
     constraints: tuple[Constraint, ...]
     terms: tuple[Term, ...]
 
-    def covers(self, signs: Signs) -> bool:
-        """Whether the conditions hold wherever the signs do."""
-        return all(not signs.get(factor.number, ANY) & ~mask for factor, mask in self.constraints)
+    def covers(self, region: Region) -> bool:
+        """Whether the conditions hold on a region."""
+        return all(not region.signs_of(factor) & ~mask for factor, mask in self.constraints)
 
     def holds(self, field: Field) -> bool:
         """Whether every term has its sign, one is above 0, and the sum is the polynomial 0."""
         context, strict = field.context, False
-        scale = lcm(*(int(coefficient.q) for coefficient, _ in self.terms))
         total = context.constant(0)
         for coefficient, indices in self.terms:
-            product, masks = context.constant(int(coefficient * scale)), set[int]()
+            product, masks = context.constant(coefficient), set[int]()
             for index in set(indices):
                 factor, mask = self.constraints[index]
                 power = indices.count(index)
@@ -78,12 +76,18 @@ class Lemmas:
         self.lemmas: list[Lemma] = []
         self._with: dict[int, list[int]] = {}
 
-    def covering(self, signs: Signs, factor: Factor | None = None) -> int:
-        """The number of a lemma that says that no point has these signs, and speaks of a factor if given; 0
-        if there is none.
+    def covering(self, region: Region, whole: Region | None = None) -> int:
+        """The number of a lemma that says that a region is empty, or 0.
+
+        Args:
+            region: the region.
+            whole: of which it is a part: only lemmas that speak of a sign that is new in it are asked.
         """
-        some = range(1, len(self.lemmas) + 1) if factor is None else self._with.get(factor.number, ())
-        return next((number for number in some if self.lemmas[number - 1].covers(signs)), 0)
+        some: Iterable[int] = range(1, len(self.lemmas) + 1)
+        if whole is not None:
+            new = (number for number, mask in region.signs.items() if whole.signs.get(number) != mask)
+            some = (number for factor in new for number in self._with.get(factor, ()))
+        return next((number for number in some if self.lemmas[number - 1].covers(region)), 0)
 
     def add(self, lemma: Lemma) -> int:
         """Check a lemma's identity and keep it; returns its number, from 1, or 0 if it is wrong."""
@@ -115,75 +119,56 @@ def _usable(constraints: Sequence[Constraint]) -> Products:
     return found
 
 
-def linear_lemma(constraints: Sequence[Constraint]) -> Lemma | None:
-    """A lemma that adds multiples of the conditions."""
-    return _solved({(): {0: 1}} | _usable(constraints), constraints)
+def lemma_of(constraints: Sequence[Constraint], degree: int) -> Lemma | None:
+    """A lemma that adds multiples of conditions and of products.
 
-
-def row_lemma(constraints: Sequence[Constraint], field: Field) -> Lemma | None:
-    """A lemma with few products: of a condition and an entry of a row, of the entries in a monomial of a
-    condition, and of one entry of every row.
+    A product has up to ``degree`` entries, or one other condition and entries up to that degree, or that
+    condition and one entry if ``degree`` is not 0.  Entries are the linear conditions that do not follow from
+    others.
     """
-    usable = {place[0]: terms for place, terms in _usable(constraints).items() if len(place) == 1}
-    entries = {i: terms for i, terms in usable.items() if constraints[i][0].degree == 1}
-    found: Products = {(): {0: 1}}
-    found.update({(i,): terms for i, terms in usable.items()})
-
-    def keep(indices: tuple[int, ...], terms: Packed) -> None:
-        found.setdefault(tuple(sorted(indices)), terms)
-
-    for i, terms in usable.items():
-        for j, entry in entries.items():
-            if constraints[i][0].degree > 1 or j >= i:
-                keep((i, j), _multiplied(terms, entry))
-    variable_of = {min(constraints[i][0].variables): i for i, terms in entries.items() if len(terms) == 1}
-    for monomial in (monomial for terms in usable.values() for monomial in terms):
-        powers = enumerate(monomial.to_bytes(len(field.names), "little"))
-        known = [variable_of.get(v, -1) for v, exponent in powers for _ in range(exponent)]
-        if known and -1 not in known:
-            keep(tuple(known), {monomial: 1})
-    for letter in ("p", "q"):
-        products: Products = {(): {0: 1}}
-        by_row: dict[Any, list[int]] = {}
-        for i in entries:
-            factor = constraints[i][0]
-            if len(factor.rows) == 1 and field.names[min(factor.variables)].startswith(letter):
-                by_row.setdefault(min(factor.rows), []).append(i)
-        for row in sorted(by_row, key=lambda context: (len(context), context)):
-            if len(products) <= MOST_ROW_PRODUCTS:
-                products |= {
-                    (*indices, i): _multiplied(terms, entries[i])
-                    for indices, terms in products.items()
-                    for i in by_row[row]
-                }
-        for indices, terms in products.items():
-            keep(indices, terms)
+    usable, entries = _usable(constraints), _facets(constraints) if degree else []
+    if comb(len(entries) + degree, degree) > MOST_COLUMNS:
+        return None
+    products: Products = {(): {0: 1}}
+    longest = products
+    for _ in range(degree):
+        longest = {
+            (*indices, entry): _multiplied(terms, usable[(entry,)])
+            for indices, terms in longest.items()
+            for entry in entries
+            if entry >= max(indices, default=0)
+        }
+        products = products | longest
+    found = dict(products)
+    for place, terms in usable.items():
+        if place[0] not in entries:
+            left = max(degree - len(place) * constraints[place[0]][0].degree, min(degree, 1))
+            found |= {
+                (*indices, *place): _multiplied(product, terms)
+                for indices, product in products.items()
+                if len(indices) <= left
+            }
     return _solved(found, constraints)
 
 
-def product_lemma(constraints: Sequence[Constraint], degree: int) -> Lemma | None:
-    """A lemma with all products of conditions up to a total degree."""
-    usable = [
-        (place, terms, len(place) * constraints[place[0]][0].degree)
-        for place, terms in _usable(constraints).items()
+def _facets(constraints: Sequence[Constraint]) -> list[int]:
+    """The linear conditions that do not follow from the other ones."""
+    facets = [
+        i for i, (factor, mask) in enumerate(constraints) if factor.degree == 1 and mask in INEQUALITIES
     ]
-    found, last = dict[tuple[int, ...], Packed]({(): {0: 1}}), [((), {0: 1}, 0, 0)]
-    while last:
-        longer: list[Any] = []
-        for indices, terms, size, first in last:
-            for number, (more, factor_terms, more_size) in enumerate(usable[first:], first):
-                if size + more_size <= degree:
-                    product = _multiplied(terms, factor_terms)
-                    found[*indices, *more] = product
-                    longer.append(((*indices, *more), product, size + more_size, number))
-            if len(found) > MOST_COLUMNS:
-                return None
-        last = longer
-    return _solved(found, constraints)
+    for i in reversed(facets):
+        factor, mask = constraints[i]
+        others = [constraints[j] for j in facets if j != i]
+        if lemma_of([*others, (factor, ANY & ~mask)], 0):
+            facets = [j for j in facets if j != i]
+    return facets
 
 
 def _solved(products: Products, constraints: Sequence[Constraint]) -> Lemma | None:
-    """Weights of products by a linear program in floats, whose support is solved again in rationals."""
+    """Weights of products by a linear program in floats, whose support is solved again in rationals.
+
+    One product above 0 is enough.  Conditions that it does not contain may hold with equality.
+    """
     if len(products) > MOST_COLUMNS or any(abs(c) > LARGEST for p in products.values() for c in p.values()):
         return None
     columns = [*products]
@@ -197,10 +182,18 @@ def _solved(products: Products, constraints: Sequence[Constraint]) -> Lemma | No
     solution = _exact([equations[number] for number in support])
     if solution is None or any(v < 0 and not is_free[n] for v, n in zip(solution, support, strict=True)):
         return None
-    terms = [(value, columns[number]) for value, number in zip(solution, support, strict=True) if value]
+    scale = lcm(*(int(value.q) for value in solution))
+    terms = [
+        (int(value * scale), columns[number])
+        for value, number in zip(solution, support, strict=True)
+        if value
+    ]
+    strict = (indices for _, indices in terms if not any(constraints[i][1] & ZERO for i in indices))
+    kept = min(strict, key=lambda indices: len(set(indices)))
     used = sorted({index for _, indices in terms for index in indices})
+    conditions = [(constraints[i][0], constraints[i][1] | (0 if i in kept else ZERO)) for i in used]
     moved = [(value, tuple(used.index(index) for index in indices)) for value, indices in terms]
-    return Lemma(tuple(constraints[index] for index in used), tuple(moved))
+    return Lemma(tuple(conditions), tuple(moved))
 
 
 STRICT = -1

@@ -51,7 +51,7 @@ class Shape:
         """Which rows occur."""
         return "positive rows" if self.positive else "all rows"
 
-    def check_size(self) -> None:
+    def __post_init__(self) -> None:
         """Refuse a shape of more variables than any search gets through."""
         size, contexts = self.vocab_size, 0
         for depth in range(min(self.draft_length, MAX_NUMBERS)):
@@ -78,7 +78,6 @@ class Domain:
     """
 
     def __init__(self, shape: Shape, least: Sequence[int] = ()) -> None:
-        shape.check_size()
         self.shape, self._least = shape, least
         self.vocab_size, self.draft_length = shape.vocab_size, shape.draft_length
         self.contexts = all_contexts(self.vocab_size, self.draft_length)

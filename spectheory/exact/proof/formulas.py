@@ -100,10 +100,10 @@ def formulas_of(walk: Walk) -> tuple[Formula, ...]:
     def note(region: Region, totals: Totals) -> Iterator[Condition]:
         acceptance = tuple(totals.get(depth, field.zero) for depth in depths)
         face = {context: support for context, support in region.supports.items() if support}
-        given = _given(walk, face)
+        _, given, regions = groups.setdefault((tuple(face.items()), acceptance), (face, {}, []))
+        given.update((field.factors[number], mask) for number, mask in region.given.items())
         signs = {field.factors[number]: mask for number, mask in region.signs.items()}
-        known = {factor: mask for factor, mask in signs.items() if mask != given.get(factor, ANY)}
-        groups.setdefault((tuple(face.items()), acceptance), (face, given, []))[2].append(known)
+        regions.append({factor: mask for factor, mask in signs.items() if mask != given.get(factor, ANY)})
         return iter(())
 
     walk.on_region = lambda region: None
@@ -114,14 +114,6 @@ def formulas_of(walk: Walk) -> tuple[Formula, ...]:
         for (_, acceptance), (face, given, regions) in groups.items()
     ]
     return tuple(sorted(found, key=lambda formula: formula.num_equalities))
-
-
-def _given(walk: Walk, face: Mapping[Context, Support]) -> Signs:
-    """The signs of all entries on a face."""
-    region = walk.oracle.start()
-    for context in walk.domain.contexts:
-        region = region.entered(context, face.get(context, ()) or tuple(range(walk.domain.vocab_size)))
-    return {walk.domain.field.factors[number]: mask for number, mask in region.signs.items()}
 
 
 def _acceptance(graph: Graph) -> Any:

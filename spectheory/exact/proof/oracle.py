@@ -55,7 +55,7 @@ class Oracle:
             region, part, factor: a region, its part, and the factor.
             effort: of a search for lemmas; 0 for the part of a split.
         """
-        return self._uses(self.lemmas.covering(part.signs, factor))
+        return self._uses(self.lemmas.covering(part, region))
 
     def derive(self, region: Region, effort: int) -> bool:
         """Find signs ≥ 0 that hold with equality on a region where a condition fails, and keep them.
@@ -76,7 +76,7 @@ class Oracle:
 
     def is_empty(self, region: Region, *, last: bool = False) -> bool:
         """Whether a region that may well be empty is known to be; ``last`` if a condition fails on it."""
-        return self._uses(self.lemmas.covering(region.signs))
+        return self._uses(self.lemmas.covering(region))
 
     def point(self, region: Region) -> list[fmpq] | None:
         """A point of the region, if one is known."""

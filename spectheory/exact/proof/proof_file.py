@@ -3,7 +3,7 @@
 ===============  ===========================================================================
 ``polynomials``  of the lemmas, each a list of terms: a coefficient, a variable, its exponent, and so on
 ``lemmas``       each its conditions, pairs of a polynomial and a mask (1 for negative, 2 for zero, 4 for
-                 positive), and its terms: a coefficient, and the conditions that are multiplied
+                 positive), and its terms: an integer, and the conditions that are multiplied
 ``points``       rationals at which the verifier is asked; the points that are drawn from a seed are asked
                  too, and are not stored
 ===============  ===========================================================================
@@ -27,7 +27,7 @@ from spectheory.exact.proof.search_oracle import SearchOracle
 from spectheory.foundation.documents import replace_file
 from spectheory.foundation.errors import InvalidInputError
 
-FORMAT = "spectheory-proof/4"
+FORMAT = "spectheory-proof/5"
 
 
 class RejectedProofError(InvalidInputError):
@@ -68,7 +68,7 @@ def log_document(oracle: SearchOracle) -> dict[str, Any]:
     lemmas = []
     for one in (oracle.lemmas.lemmas[number - 1] for number in oracle.used):
         conditions = [[polynomials.setdefault(f, len(polynomials)), mask] for f, mask in one.constraints]
-        lemmas.append([conditions, [[str(coefficient), list(indices)] for coefficient, indices in one.terms]])
+        lemmas.append([conditions, one.terms])
     points = [oracle.points.points[n] for n in oracle.used_points if n >= oracle.points.num_drawn]
     return {
         "polynomials": [
@@ -90,25 +90,12 @@ def recorded(document: Mapping[str, Any], domain: Domain) -> Oracle:
     lemmas, points = Lemmas(domain.field), Points(domain)
     polynomials = [_factor(terms, domain) for terms in document["polynomials"]]
     for conditions, terms in document["lemmas"]:
-        constraints = [(polynomials[_whole(number)], _whole(mask)) for number, mask in conditions]
-        made = [(_rational(text), tuple(map(_whole, indices))) for text, indices in terms]
-        if not lemmas.add(Lemma(tuple(constraints), tuple(made))):
+        constraints = tuple((polynomials[number], mask) for number, mask in conditions)
+        if not lemmas.add(Lemma(constraints, tuple(terms))):
             raise RejectedProofError("a lemma does not expand to 0")
     for values in document["points"]:
-        points.add([_rational(value) for value in values])
+        points.add([fmpq(*map(int, value.split("/"))) for value in values])
     return Oracle(domain, lemmas, points)
-
-
-def _whole(value: Any) -> int:
-    """A value from a file that counts from 0."""
-    if type(value) is not int or value < 0:
-        raise ValueError(f"{value!r} is not a whole number")
-    return value
-
-
-def _rational(text: str) -> fmpq:
-    numerator, _, denominator = text.partition("/")
-    return fmpq(int(numerator), int(denominator or 1))
 
 
 def _factor(terms: list[list[int]], domain: Domain) -> Factor:
@@ -118,7 +105,7 @@ def _factor(terms: list[list[int]], domain: Domain) -> Factor:
     for coefficient, *powers in terms:
         exponents = [0] * len(field.names)
         for place, exponent in zip(powers[::2], powers[1::2], strict=True):
-            exponents[_whole(place)] += _whole(exponent)
+            exponents[place] += exponent
         written[tuple(exponents)] = coefficient
     constant, parts = field.factored(field.context.from_dict(written))
     if constant != 1 or [exponent for _, exponent in parts] != [1]:

@@ -51,17 +51,18 @@ class Region:
         supports: of the draft rows at the contexts that are entered; nothing is known of other rows.
         entries: (letter, context, token) -> function, of the rows that are entered.
         signs: of factors, by their number.
+        given: the signs that the entries of the rows alone give.
         equalities: the factors that are 0.
         points: the numbers of points that lie in it, for a search.
-        is_doubtful: no point of it is known, and no lemma says that it is empty.
         answers: of the runs of verifiers on this region, to their first questions.
     """
 
     def __init__(self, domain: Domain) -> None:
-        self.domain, self.points, self.is_doubtful = domain, np.arange(0), False
+        self.domain, self.points = domain, np.arange(0)
         self.supports: dict[Context, Support] = {}
         self.entries: dict[tuple[str, Context, int], Function] = {}
         self.signs: dict[int, int] = {}
+        self.given: dict[int, int] = {}
         self.equalities: list[Factor] = []
         self.answers: dict[Any, tuple[bool, ...]] = {}
         self._values: dict[int, Function] = {}
@@ -73,7 +74,7 @@ class Region:
         """A region that can be changed; values of nodes hold on its parts too."""
         made = Region(self.domain)
         made.points, made.supports = self.points, dict(self.supports)
-        made.entries, made.signs = dict(self.entries), dict(self.signs)
+        made.entries, made.signs, made.given = dict(self.entries), dict(self.signs), dict(self.given)
         made.equalities, made.answers = list(self.equalities), dict(self.answers)
         made._values = dict(self._values)
         made._solutions, made._unsolved = list(self._solutions), list(self._unsolved)
@@ -90,7 +91,8 @@ class Region:
                 part.entries[letter, context, token] = entry
                 constant, factors = domain.field.parts(entry)
                 for factor, _ in factors:
-                    part.signs[factor.number] = mask if constant > 0 else opposite(mask)
+                    signs = mask if constant > 0 else opposite(mask)
+                    part.signs[factor.number] = part.given[factor.number] = signs
         part.supports[context] = support
         return part
 

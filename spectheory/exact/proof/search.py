@@ -77,7 +77,6 @@ def prove(
     process, found = draft_process(drafts), find_verifier(verifier)
     check_count("draft_length", draft_length)
     shape = Shape(vocab_size, draft_length, positive)
-    shape.check_size()
     begin, every = process_time(), Drafts(shape, process)
     claim = statement_of(statement, found, process, draft_length)
     oracle = SearchOracle(Domain(shape, every.least_support))

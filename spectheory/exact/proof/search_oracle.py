@@ -1,8 +1,8 @@
 """A search for lemmas and points: points show that regions are not empty, lemmas that they are.
 
 In this order: the points that the parts inherit, known lemmas, other known points, a linear lemma, a new
-point near known ones, a lemma with products of entries.  A part of which none says anything waits until the
-others are walked.  Then lemmas with more products are tried.
+point near known ones, a lemma with products of entries.  A part of which none says anything is walked.
+Where a condition fails, lemmas with more products are tried.
 """
 
 from __future__ import annotations
@@ -13,13 +13,7 @@ from itertools import product
 import numpy as np
 from flint import fmpq
 
-from spectheory.exact.proof.certificates import (
-    Constraint,
-    Lemmas,
-    linear_lemma,
-    product_lemma,
-    row_lemma,
-)
+from spectheory.exact.proof.certificates import Constraint, Lemmas, lemma_of
 from spectheory.exact.proof.domain import Domain, Points
 from spectheory.exact.proof.numbers import ANY, NEGATIVE, POSITIVE, ZERO, Factor, sign_of
 from spectheory.exact.proof.oracle import Oracle
@@ -32,15 +26,13 @@ BASES, CHANGES = 5, 2
 """Known points that are changed, and changes of each."""
 FRACTIONS = (2, 8, 100)
 """A variable is moved beyond a zero by these parts of the way to the end of its row."""
-LINEAR, ROWS, NEW_POINT, REDUCED = 0, 1, -1, -2
-"""Steps: a linear lemma, one with products of entries, a new point, a lemma of conditions without variables
-for which equalities are solved; other numbers are degrees of products."""
-WAITING = NEW_POINT, REDUCED, 3
-"""For a region that waits.  For those of ``otm``, two thirds of the lemmas have degree 3, none has a smaller
-one, and degree 4 costs more than the walk."""
-FAILS = NEW_POINT, REDUCED, ROWS, 2, 3, 4, 5, 6
-"""For a region on which a condition fails."""
-BY_EFFORT = (LINEAR, NEW_POINT, ROWS), (LINEAR,), (ROWS,), FAILS
+NEW_POINT = -1
+"""A step of a search; the other steps are lemmas, with products up to a degree."""
+DIFFERS = NEW_POINT, 3
+"""For a region on which a row cannot be eliminated; it may be walked with that row instead."""
+FAILS = NEW_POINT, *range(2, 13)
+"""For a region on which a condition fails.  That of a comparison of two verifiers has degree 12."""
+BY_EFFORT = (0, NEW_POINT, 2), (0,), (2,), FAILS
 """For a part of a split, and for one in which a sign is strict where a condition fails, by effort."""
 
 
@@ -70,16 +62,17 @@ class SearchOracle(Oracle):
         return parts
 
     def closes(self, region: Region, part: Region, factor: Factor, effort: int = 0) -> bool:
-        """A part of which nothing is known is doubtful."""
         mask = part.signs[factor.number]
         part.points = region.points[(self.points.signs(factor)[region.points] & mask) != 0]
-        lemma = self._lemma_of(part, BY_EFFORT[effort], factor if effort < 3 else None)
-        part.is_doubtful = not lemma and not len(part.points)
-        return self._uses(lemma)
+        if len(part.points) or super().closes(region, part, factor):
+            return not len(part.points)
+        return self._finds_lemma(part, BY_EFFORT[effort], factor if effort < 3 else None)
 
     def is_empty(self, region: Region, *, last: bool = False) -> bool:
         """With ``last``, a region is taken as empty, until all else is walked, if nothing else is known."""
-        if self._uses(self._lemma_of(region, FAILS if last else WAITING)):
+        if len(region.points) or super().is_empty(region):
+            return not len(region.points)
+        if self._finds_lemma(region, FAILS if last else DIFFERS):
             return True
         if last and not len(region.points):
             self.aside.append(region)
@@ -94,13 +87,12 @@ class SearchOracle(Oracle):
         Returns:
             A region with a point, if there is one.
         """
-        left = list[Region]()
-        for region in self.aside:
+        regions, self.aside = self.aside, []
+        for region in regions:
             check_time()
-            if not self._uses(self._lemma_of(region, FAILS)):
-                left.append(region)
-        self.aside = left
-        return next((region for region in self.aside if len(region.points)), None)
+            if not self.is_empty(region, last=True):
+                return region
+        return None
 
     def point(self, region: Region) -> list[fmpq] | None:
         if not len(region.points):
@@ -108,45 +100,39 @@ class SearchOracle(Oracle):
         self.used_points[int(region.points[0])] = None
         return self.points.points[region.points[0]]
 
-    def _lemma_of(self, region: Region, steps: Sequence[int], factor: Factor | None = None) -> int:
-        """The number of a lemma that says that a region is empty, or 0; a point of it is kept in it.
+    def _finds_lemma(self, region: Region, steps: Sequence[int], factor: Factor | None = None) -> bool:
+        """Whether a new lemma says that a region is empty; a point of it is kept in it.
 
         Args:
-            region: of which no point may be known.
+            region: of which no point is known.
             steps: what is tried.
             factor: with a new sign; conditions that are far from it are left out.
         """
-        if len(region.points):
-            return 0
-        lemma = self.lemmas.covering(region.signs, factor)
-        if lemma or self._find_known_point(region):
-            return lemma
+        if self._find_known_point(region):
+            return False
         constraints = self._all(region) if factor is None else self._near(region, factor)
+        independent = region.independent() if region.equalities else ()
+        some = [one for one in constraints if one[0] in independent]
         for step in steps:
-            if step == NEW_POINT and self._find_new_point(region):
-                return 0
-            if step >= 0 and (lemma := self._new_lemma(constraints, step)):
-                return lemma
-            if step == REDUCED and region.equalities:
-                independent = region.independent()
-                some = [one for one in constraints if one[0] in independent]
-                if lemma := self._new_lemma(some, 3) or self._new_lemma(some, 4):
-                    return lemma
-        return 0
+            if step == NEW_POINT:
+                if self._find_new_point(region):
+                    return False
+            elif (some and step > 2 and self._makes_lemma(some, step)) or self._makes_lemma(
+                constraints, step
+            ):
+                return True
+        return False
 
-    def _new_lemma(self, constraints: Sequence[Constraint], step: int) -> int:
-        """The number of a new lemma from some conditions, or 0."""
-        key = step, frozenset((factor.number, mask) for factor, mask in constraints)
+    def _makes_lemma(self, constraints: Sequence[Constraint], degree: int) -> bool:
+        """Whether there is a new lemma of some conditions, with products up to a degree."""
+        key = degree, frozenset((factor.number, mask) for factor, mask in constraints)
         if key in self._failed:
-            return 0
-        if step == ROWS:
-            found = row_lemma(constraints, self.domain.field)
-        else:
-            found = linear_lemma(constraints) if step == LINEAR else product_lemma(constraints, step)
+            return False
+        found = lemma_of(constraints, degree)
         number = self.lemmas.add(found) if found else 0
         if not number:
             self._failed.add(key)
-        return number
+        return self._uses(number)
 
     def _all(self, region: Region) -> list[Constraint]:
         """The simplest conditions of a region."""

@@ -28,7 +28,7 @@ from spectheory.pairs.contexts import Context
 Item = tuple[int, Paths]
 """The number of a part of a sum, and a tuple."""
 EFFORTS = 1, 2, 3
-"""Linear lemmas, lemmas with products of entries, and with all products."""
+"""Linear lemmas, lemmas with products of two entries, and with more."""
 Totals = dict[Any, Function]
 """Of every key the sum over the tuples; 0 for keys that are missing."""
 
@@ -150,10 +150,7 @@ class Walk:
         decide: Callable[[Region], Sequence[Region]],
         kept: Rows = frozenset(),
     ) -> None:
-        """Decide on some regions, which are split where a sign is open.
-
-        Depth first, and the doubtful ones after all others.  By then more lemmas are known, and few of them
-        cover most doubtful regions.
+        """Decide on some regions, depth first, which are split where a sign is open.
 
         Args:
             parts: the regions.
@@ -164,13 +161,10 @@ class Walk:
             SplitError: such a sign is open.
             WrongError: a condition fails.
         """
-        others, doubtful = [*reversed(parts)], list[Region]()
-        while others or doubtful:
+        waiting = [*reversed(parts)]
+        while waiting:
             self.check_time()
-            region = (others or doubtful).pop()
-            if region.is_doubtful and self.oracle.is_empty(region):
-                continue
-            region.is_doubtful = False
+            region = waiting.pop()
             try:
                 more = decide(region)
             except EmptyRegionError:
@@ -185,8 +179,7 @@ class Walk:
                 if kept and split.factor.rows <= kept:
                     raise
                 more = self.oracle.parts(region, split)
-            for part in reversed(more):
-                (doubtful if part.is_doubtful else others).append(part)
+            waiting += reversed(more)
 
     def walk(
         self, total: Sum, finish: Finish, contexts: Sequence[Context] = (), *, eliminates: bool = False

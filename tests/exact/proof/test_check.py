@@ -47,12 +47,12 @@ def test_a_proof_that_was_found_is_accepted(tmp_path: Path) -> None:
 
 
 def _coefficient(document: Document, random: Random) -> None:
-    random.choice(random.choice(document["lemmas"])[1])[0] = "7/3"
+    random.choice(random.choice(document["lemmas"])[1])[0] += 1
 
 
 def _negative(document: Document, random: Random) -> None:
     for term in random.choice(document["lemmas"])[1]:
-        term[0] = "-" + term[0]
+        term[0] = -term[0]
 
 
 def _nothing(document: Document, random: Random) -> None:
@@ -170,8 +170,9 @@ def test_a_file_that_is_not_a_proof(tmp_path: Path) -> None:
     [
         ("points", [["x"]]),
         ("points", [["1/2"]]),
-        ("lemmas", [[[[0.0, 1]], [["1", [0]]]]]),
-        ("lemmas", [[[[-1, 1]], [["1", [0]]]]]),
+        ("lemmas", [[[[0.0, 1]], [[1, [0]]]]]),
+        ("lemmas", [[[[-1, 1]], [[1, [0]]]]]),
+        ("lemmas", [[[[0, 1]], [["1", [0]]]]]),
         ("polynomials", [[["1", 0, 1]]]),
         ("lemmas", [[]]),
     ],

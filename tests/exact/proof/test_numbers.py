@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from flint import fmpq
 
-from spectheory.exact.proof.certificates import Lemma, Lemmas, linear_lemma, product_lemma, row_lemma
+from spectheory.exact.proof.certificates import Lemma, Lemmas, lemma_of
 from spectheory.exact.proof.domain import Domain, Points, Shape
 from spectheory.exact.proof.graph import Graph
 from spectheory.exact.proof.numbers import (
@@ -22,6 +22,7 @@ from spectheory.exact.proof.numbers import (
     power_signs,
     sign_of,
 )
+from spectheory.exact.proof.region import Region
 
 POINT = [fmpq(2, 3), fmpq(-5, 7), fmpq(11, 13)]
 
@@ -131,11 +132,13 @@ def test_lemmas_are_found_and_wrong_ones_are_not_kept(field: Field) -> None:
     p, q, _ = field.variables
     factors = [field.parts(f)[1][0][0] for f in (p, q, field.add(p, q))]
     constraints = list(zip(factors, (ZERO | POSITIVE, ZERO | POSITIVE, NEGATIVE), strict=True))
-    lemma = linear_lemma(constraints)
+    lemma = lemma_of(constraints, 0)
     assert lemma is not None
     assert Lemmas(field).add(lemma) == 1
-    assert lemma.covers({factor.number: mask for factor, mask in constraints})
-    assert not lemma.covers({factors[0].number: ZERO | POSITIVE})
+    region = Region(Domain(Shape(2, 1)))
+    assert not lemma.covers(region)
+    region.signs = {factor.number: mask for factor, mask in constraints}
+    assert lemma.covers(region)
     (coefficient, indices), *others = lemma.terms
     changes: list[Any] = [
         (),
@@ -149,14 +152,25 @@ def test_lemmas_are_found_and_wrong_ones_are_not_kept(field: Field) -> None:
     assert Lemmas(field).add(Lemma(tuple(weak), lemma.terms)) == 0
 
 
+def test_a_lemma_covers_what_equalities_say() -> None:
+    """2 q < 1 where p = q and 2 p < 1; the partner is a region without the equality."""
+    domain = Domain(Shape(2, 1))
+    p, q = domain.field.context.gens()[:2]
+    half_p, half_q, tie = (domain.field.factor(f) for f in (2 * p - 1, 2 * q - 1, p - q))
+    region = Region(domain).entered((), (0, 1)).child(half_p, NEGATIVE)
+    assert region is not None
+    tied, lemma = region.child(tie, ZERO), Lemma(((half_q, NEGATIVE),), ())
+    assert tied is not None
+    assert lemma.covers(tied)
+    assert not lemma.covers(region)
+
+
 def test_conditions_with_a_solution_have_no_lemma(field: Field) -> None:
     p, q, _ = field.variables
     factors = [field.parts(f)[1][0][0] for f in (p, q, field.subtract(p, q))]
     for mask in (NEGATIVE, ZERO, POSITIVE):
         constraints = list(zip(factors, (POSITIVE, POSITIVE, mask), strict=True))
-        assert linear_lemma(constraints) is None
-        assert row_lemma(constraints, field) is None
-        assert product_lemma(constraints, 2) is None
+        assert [lemma_of(constraints, degree) for degree in (0, 1, 2, 5)] == [None] * 4
 
 
 def test_products_and_equalities_are_used(field: Field) -> None:
@@ -165,7 +179,24 @@ def test_products_and_equalities_are_used(field: Field) -> None:
     factors = [field.parts(f)[1][0][0] for f in (p, q, field.subtract(field.multiply(p, q), r), r)]
     for masks in ((POSITIVE, POSITIVE, NEGATIVE, ZERO), (POSITIVE, POSITIVE, ZERO, NEGATIVE)):
         constraints = list(zip(factors, masks, strict=True))
-        assert linear_lemma(constraints) is None
-        lemma = product_lemma(constraints, 2)
+        assert lemma_of(constraints, 0) is None
+        lemma = lemma_of(constraints, 2)
         assert lemma is not None
         assert Lemmas(field).add(lemma) == 1
+
+
+def test_products_of_entries_reach_a_high_degree(field: Field) -> None:
+    """x⁷ + y⁷ + x y (1 - x - y)⁵ < 0 has no point with x, y, 1 - x - y > 0.
+
+    Other linear conditions follow from these, and would make the program too large.
+    """
+    x, y, _ = field.context.gens()
+    conditions = [(x, POSITIVE), (y, POSITIVE), (x + y - 1, NEGATIVE)]
+    conditions += [(one - bound, NEGATIVE) for one in (x, y, x + y) for bound in (2, 3)]
+    conditions += [(x**7 + y**7 + x * y * (1 - x - y) ** 5, NEGATIVE)]
+    constraints = [(field.factor(polynomial), mask) for polynomial, mask in conditions]
+    assert lemma_of(constraints, 6) is None
+    lemma = lemma_of(constraints, 7)
+    assert lemma is not None
+    assert Lemmas(field).add(lemma) == 1
+    assert len(lemma.constraints) == 4
