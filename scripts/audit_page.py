@@ -75,6 +75,8 @@ _MISSING = """
 - The tree sampling of SGLang and of FlashInfer is compiled for a device; no interpreter runs it.
 - llama.cpp and OpenVINO GenAI sample in C++ and export no function of drafts, rows and random numbers.
 - vLLM Ascend is audited where it verifies in torch; its kernels need a device's own compiler.
+- SpecExec's own rule (`SpecExecBase`) has no adapter: its engines and its tree with their caches would have
+  to be replaced. Its SpecInfer is audited.
 """
 
 _RULES = {
@@ -86,8 +88,8 @@ _RULES = {
     "hsd": "hierarchical (HSD)",
     "hsd-eagle": "hierarchical (HSD)",
     "naive": "one token of the target",
-    "nucleus": "a token drawn for every node",
-    "rest": "a token drawn for every node",
+    "nucleus": "a token for every node",
+    "rest": "a token for every node",
     "typical": "typical acceptance",
 }
 """A sampler's name, or its last part -> the rule; every other sampler verifies token by token."""

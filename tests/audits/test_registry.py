@@ -94,9 +94,8 @@ def test_how_samplers_are_called() -> None:
     assert seeded == runner | {"sglang-dspark"}
     stated = {name for name, given in settings.items() if given.pop("stand_ins", ())}
     as_they_are = "transformers transformers-ensemble sglang-dspark deepspec dflash"
-    as_they_are += (
-        " flashspec dspark-mlx eagle hsd hsd-block hsd-eagle layerskip mcsd mcsd-replacement mcsd-naive"
-    )
+    as_they_are += " flashspec dspark-mlx eagle hsd hsd-block hsd-eagle layerskip"
+    as_they_are += " mcsd mcsd-replacement mcsd-naive specexec-specinfer"
     assert set(settings) - stated == set(as_they_are.split())
     kinds: dict[str, set[str]] = {}
     for name, given in settings.items():
@@ -114,6 +113,7 @@ def test_how_samplers_are_called() -> None:
         f"{flat} 6": {"vllm-ascend-block"},
         "sampler (1,)": {"mlx-lm", "mlx-dspark", "dspark-mlx", "mtplx", "deepspec", "dflash"},
         "sampler (1, 2)": {"economize"},
+        f"sampler (1,) {SUBJECTS['specexec-specinfer'].settings['trees']}": {"specexec-specinfer"},
         "round": {"gpt-fast", "litgpt", "litgpt-top-p", "mini-infer", "specdec", "transformers-round"},
         "round_batch": {"vllm-v2-round"},
         "generate": {"triforce", "sequoia", "layerskip", "mcsd", "mcsd-replacement", "mcsd-naive"},
