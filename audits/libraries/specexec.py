@@ -1,5 +1,6 @@
 """SpecExec: its SpecInfer, where distinct children of a node are tried in turn."""
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -7,10 +8,15 @@ import torch
 
 from audits.forms.children import ChildProposals, of_children
 from audits.loading.library_code import Code
+from audits.loading.one_module import Given
 from audits.loading.reached_code import Function
 from audits.subject import Library, Subject
 from spectheory.pairs.drafts import WithoutReplacement
 
+UTILS = Given(
+    "specdec.utils: a logger; its own writes all logs to the standard output",
+    lambda: {"get_logger": logging.getLogger, "kv_cache_mask_apply": None},
+)
 COMMIT = "c7f24b32638dcbb0ef2d1176719980631730c4e8"
 
 
@@ -30,7 +36,7 @@ def specinfer(code: Code) -> Callable[..., Any]:
 
 SUBJECTS = {
     "specexec-specinfer": Subject(
-        Library("specexec", "specdec", COMMIT, repository="yandex-research/specexec"),
+        Library("specexec", "specdec", COMMIT, {"specdec.utils": UTILS}, "yandex-research/specexec"),
         Function("SpecInfer", ("specdec.spec_SI",)),
         specinfer,
         {"92630c12659fa6f83dba33673b3114f0e6bc1598c6fe4d4f595605dbd1641024": COMMIT},
