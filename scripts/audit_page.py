@@ -104,6 +104,7 @@ _TREES = (
     "mcsd",
     "mcsd-replacement",
     "mcsd-naive",
+    "specexec-specinfer",
 )
 """Samplers of trees."""
 BAD = {
