@@ -184,7 +184,8 @@ def programs_of(commands: Sequence[str], signature: str | None, drafts: dict[str
     from spectheory.auditing.subjects.signatures import PROGRAM
 
     if signature == "batch":
-        return [Shipped(BatchProgram(each), signature, mixes=BatchProgram.MIXES) for each in commands]
+        mixes = BatchProgram.MIXES
+        return [Shipped(BatchProgram(each), signature, mixes=mixes, **drafts) for each in commands]
     if signature not in (None, PROGRAM):
         raise InvalidInputError(f"a program verifies one request, or --as batch; got --as {signature}")
     drafts = drafts if any(drafts.values()) else {"num_drafts": [1]}

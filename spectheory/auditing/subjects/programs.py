@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from spectheory.auditing.handing.numbers import NOW, ONE, NotHandedError, Use
+from spectheory.auditing.tape.decisions import NotEnumerableError
+from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError
 
 UNIFORMS = 64
@@ -101,22 +103,38 @@ class BatchProgram(Program):
         """Send the requests of a batch, and return the tokens of each, or its tokens and log-probabilities.
 
         Raises:
-            RuntimeError: as for a program that verifies one request.
+            RuntimeError: as for a program that verifies one request, or it does not answer each request.
+            NotEnumerableError: ``reads`` is not a list of what a program can read.
         """
         requests = [_request(row) for row in rows]
         notes = list(map(_with_uniforms, requests))
         answer = self._ask({"requests": requests, "seed": generator.initial_seed()}, "requests")
-        returned: list[Any] = []
-        for each, note_used in zip(answer["requests"], notes, strict=False):
+        reads, returned = _reads(answer), list[Any]()
+        if len(answer["requests"]) != len(rows):
+            many = count_text(len(answer["requests"]), "request")
+            raise RuntimeError(f"the program answers for {many}, expected {len(rows)}")
+        for each, note_used in zip(answer["requests"], notes, strict=True):
             if not isinstance(each, dict) or not isinstance(each.get("tokens"), list):
                 said = json.dumps(each)[:80]
                 raise RuntimeError(f"the program answers {said} for a request, without a list of tokens")
             note_used(each)
-            returned.append((each["tokens"], each["logprobs"]) if "logprobs" in each else each["tokens"])
-        for name in answer.get("reads", ()):
+            logprobs = each.get("logprobs")
+            returned.append(each["tokens"] if logprobs is None else (each["tokens"], logprobs))
+        for name in reads:
             for row in rows:
                 getattr(row, _READ[name])  # a row notes what is read
         return returned
+
+
+def _reads(answer: dict[str, Any]) -> list[str]:
+    """What a program says that it reads; where it is not in the protocol, this is no defect of its tokens."""
+    reads = answer.get("reads")
+    if reads is None:
+        return []
+    if not isinstance(reads, list) or any(name not in list(_READ) for name in reads):
+        known, said = ", ".join(map(json.dumps, _READ)), json.dumps(reads)[:80]
+        raise NotEnumerableError(f'the program answers "reads": {said}, expected a list of {known}')
+    return reads
 
 
 def _request(row: Any) -> dict[str, Any]:

@@ -122,13 +122,47 @@ def test_an_answer_that_is_none_is_a_defect_and_is_named(code: str, says: str) -
     [
         ('dict(error="no rows")', "the program answers 'no rows'"),
         ("dict(requests=[7])", "the program answers 7 for a request"),
-        ("dict(requests=[])", "the tokens of 0 requests, expected 1"),
+        ("dict(requests=[])", "the program answers for 0 requests, expected 1"),
+        ("dict(requests=[dict(tokens=[0], used=0)] * 5)", "the program answers for 5 requests, expected 1"),
     ],
 )
 def test_an_answer_for_a_batch_that_is_none_is_named(answer: str, says: str) -> None:
     found = judged_batch(python(f"print(json.dumps({answer}), flush=True)"))
     assert found.is_defective
     assert says in found.reasons[0]
+
+
+def right_batch(reads: str) -> AuditCertificate:
+    """Judge a right program: both models are equal, so it accepts the draft, and then draws."""
+    coin = "__import__('random').choices(range(3), r['target_rows'][-1])"
+    each = f'dict(tokens=r["draft_tokens"] + {coin}, logprobs=None)'.replace("'", '"')
+    answer = f'dict(requests=[{each} for r in json.loads(line)["requests"]], reads={reads})'
+    program = BatchProgram(python(f"print(json.dumps({answer}), flush=True)"))
+    row = ["1/2", "1/4", "1/4"]
+    pairs = {"equal": ModelPair.context_free_pair(row, row, 1)}
+    try:
+        sampler = Shipped(program, "batch", mixes=())
+        return audit(sampler, pairs, within=0.5, quick=True)
+    finally:
+        program.close()
+
+
+@pytest.mark.parametrize("reads", ['["top_p"]', '"seed"', "7", "[[]]"])
+def test_what_a_program_reads_is_no_accusation(reads: str) -> None:
+    """The field is named, and the two values that it can have."""
+    found = right_batch(reads)
+    assert found.verdict == "undecided"
+    said = "".join(found.reasons)
+    assert '"reads": ' in said
+    assert '"greedy", "seed"' in said
+
+
+@pytest.mark.parametrize("reads", ["None", "[]"])
+def test_null_is_an_absent_field(reads: str) -> None:
+    found = right_batch(reads)
+    assert (found.verdict, found.basis) == ("undecided", "drawn")
+    assert '"reads"' not in "".join(found.reasons)
+    assert found.cases[0].undefined == 0
 
 
 def test_a_program_that_does_not_exist() -> None:
@@ -153,6 +187,8 @@ def test_the_option_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFi
     assert found["signature"] == "batch"
     assert main(["audit", "--command", batch, "--as", "sampler"]) == 2
     assert "--as batch" in capsys.readouterr().err
+    assert main(["audit", "--command", batch, "--as", "batch", "--drafts", "2"]) == 2
+    assert "'batch' take one drafted path" in capsys.readouterr().err
     options[-1] = "0.9"
     for accepted, code in ((), 4), (("--accept", "undecided"), 0):
         found = run_json(capsys, "audit", "--command", own, *options, *accepted, code=code)
