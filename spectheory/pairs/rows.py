@@ -114,7 +114,8 @@ def parse_parameter(name: str, value: Any, least: int, most: float = math.inf) -
     except InvalidInputError as error:
         raise InvalidInputError(f"{name} must be a number, got {value!r}") from error
     if not least <= number <= most or number == math.inf:
-        raise InvalidInputError(f"{name} must be a number in [{least}, {most}], got {value!r}")
+        end = "inf)" if most == math.inf else f"{most}]"
+        raise InvalidInputError(f"{name} must be a number in [{least}, {end}, got {value!r}")
     return number
 
 

@@ -75,7 +75,7 @@ def test_roots_are_rational_or_refused() -> None:
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: processors.temperature(-1), "temperature must be"),
+        (lambda: processors.temperature(-1), r"temperature must be a number in \[0, inf\), got -1"),
         (lambda: processors.top_k(0), "top_k must be"),
         (lambda: processors.top_p("3/2"), "top_p must be"),
         (lambda: processors.parse_processors("top_q=1"), "processor"),
