@@ -139,7 +139,8 @@ def add_scaled(array: Array, scale: Array, other: Array) -> Array:
     """Compute array + scale * other, in one kernel on torch."""
     if not is_torch_array(array):
         return array + scale * other
-    one_per_row = array.shape[:-1] == other.shape[:-1] and array.shape[-1] == 1
+    one_per_row = array.shape == scale.shape == (*other.shape[:-1], 1)
+    one_per_row = one_per_row and array.dtype == scale.dtype == other.dtype
     if one_per_row and other.shape[-1] >= choice.BLOCK and on_host(array):
         # Two operands with one number per row would be read without vector instructions.
         return other.new_empty(other.shape).copy_(array).addcmul_(scale, other)
@@ -401,7 +402,7 @@ def take_paths(array: Array, candidates: Array) -> Array:
     if array.shape[candidates.ndim - 1] == 1:  # a single path needs no copy
         shape = (*candidates.shape, *array.shape[candidates.ndim :])
         return namespace(array).broadcast_to(array, shape)
-    if candidates.ndim != 2 or not choice.is_large_on_host(array):
+    if candidates.ndim != 2 or not (choice.is_large_on_host(array) and choice.rows_for_loops(array)):
         return array[_several(candidates)]
     room = choice.room_like(array, (*candidates.shape, *array.shape[2:]))
     for element, indices in enumerate(candidates.tolist()):

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple, Self
 from spectheory.foundation.arrays import Array, namespace, prefix_products, take_token, zero_where
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import fractions_if_exact
+from spectheory.foundation.validation import is_whole
 from spectheory.pairs.drafts import DraftProcess, Shortened, draft_defect
 from spectheory.pairs.drafts.defect import DraftDefect
-from spectheory.pairs.drafts.shortened import LengthRule, ask, cut, is_stopping_point
+from spectheory.pairs.drafts.shortened import LengthRule, ask, is_stopping_point
 from spectheory.pairs.instances import random_rational, tiny_probabilities
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.kept_lengths import AtKeptLengths
@@ -108,6 +109,7 @@ class WithLengthRule(AtKeptLengths):
     ) -> None:
         super().__init__(find_verifier(verifier), words=" (adaptive length)")
         self.rule, self.across, self.allow_lossy = rule, across, allow_lossy
+        self._reasons: dict[int, str | None] = {}  # K -> why it is lossy on K paths; trying a rule takes time
 
     def allowing_lossy(self) -> WithLengthRule:
         """Return the verifier with ``allow_lossy``; it counts rows and calls together with this one."""
@@ -125,7 +127,10 @@ class WithLengthRule(AtKeptLengths):
                 "a rule across texts needs language models and one path per text; exact.batches.batch_law "
                 "has the joint law of requests"
             )
-        reason = _why_lossy(self.base, self.rule, process.num_drafts, self.across)
+        paths = process.num_drafts
+        if paths not in self._reasons:
+            self._reasons[paths] = _why_lossy(self.base, self.rule, paths, self.across)
+        reason = self._reasons[paths]
         if reason is not None and not self.allow_lossy:
             raise InvalidInputError(reason)
         self.lossless = self.lossless and reason is None  # type: ignore[misc]
@@ -138,8 +143,14 @@ class WithLengthRule(AtKeptLengths):
         else:
             rows = map(fractions_if_exact, draft_rows)
             lengths = [ask(self.rule, *given) for given in zip(tuples, rows, strict=True)]  # type: ignore[arg-type]
-        for number, (each, length) in enumerate(zip(tuples, lengths, strict=True)):
-            kept[number, :, len(cut(each, int(length))[0]) :] = -1
+        if len(lengths) != len(tuples):
+            raise InvalidInputError(f"a length rule returned {len(lengths)} lengths of {len(tuples)} texts")
+        for number, length in enumerate(lengths):
+            if not is_whole(length) or not 0 <= length <= paths.shape[-1]:
+                raise InvalidInputError(
+                    f"a length rule returned {length!r}; expected one length from 0 to {paths.shape[-1]}"
+                )
+            kept[number, :, int(length) :] = -1
         return super().outcome(kept, target_rows, draft_rows)
 
 

@@ -206,3 +206,11 @@ def test_scaled_rows_have_the_bits_of_one_operator(size: int, dtype: torch.dtype
     assert torch.equal(found, added.addcmul(scale, rows))
     assert all(map(torch.equal, (added, scale, rows), copies))
     assert not torch.equal(found, added.flip(0).addcmul(scale, rows))  # partner: numbers of other rows
+
+
+def test_scaled_rows_have_one_dtype_and_shape_at_every_length() -> None:
+    """Of other dtypes or shapes torch's rules decide, as of short rows."""
+    for size in (5, 700):
+        rows, one, three = torch.rand(3, size), torch.rand(3, 1, dtype=torch.float64), torch.rand(2, 3, 1)
+        assert arrays.add_scaled(one, one, rows).dtype == torch.float64
+        assert arrays.add_scaled(one.float(), three, rows).shape == (2, 3, size)

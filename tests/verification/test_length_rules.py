@@ -181,3 +181,18 @@ def test_torch_and_numpy_agree() -> None:
         zeros = np.zeros_like(stops)
         rows = found.correction(torch.tensor(zeros), torch.tensor(stops)).numpy()
         assert np.allclose(expected.correction(zeros, stops), rows)
+
+
+@pytest.mark.parametrize("answer", [(1, 1), 4, 0.5])
+def test_a_rule_returns_one_length_of_all_paths(answer: Any) -> None:
+    """Two lengths are for ``Shortened``."""
+    drafts = (
+        torch.zeros(1, 2, 3, dtype=torch.int64),
+        torch.full((1, 2, 4, 2), 0.5),
+        torch.full((1, 2, 3, 2), 0.5),
+    )
+    verifier = WithLengthRule("multi_round", lambda tokens, rows: answer, allow_lossy=True)
+    with pytest.raises(InvalidInputError, match=r"length rule returned .*; expected one length from 0 to 3"):
+        verifier.outcome(*drafts)
+    whole = WithLengthRule("multi_round", lambda tokens, rows: 3, allow_lossy=True)
+    assert whole.outcome(*drafts).stop_probs.sum() == 1

@@ -89,9 +89,12 @@ def choose_cases(
         drawn: the result of the operator.
         given: its arguments by name.
         choose: weights -> the index of a case.
-        refused: the error for draws without replacement from too few entries.
+        refused: the error for draws without replacement from too few entries, and for draws that
+            overwrite their probabilities.
     """
     if "num_samples" not in given:
+        if given.get("out") is given["self"]:
+            raise refused("torch.bernoulli overwrites its probabilities; give another tensor as out")
         prob = given.get("p", 0.5 if given["self"] is drawn else given["self"])
         probs = map(exact_number, torch.as_tensor(prob).expand(drawn.shape).reshape(-1).double().tolist())
         drawn.copy_(torch.tensor([choose([1 - prob, prob]) for prob in probs]).reshape(drawn.shape))

@@ -136,7 +136,8 @@ class _Judge:
                 without = marginal(self.law_alone(row._replace(seed=None)).masses, 0)
                 self.note(WITH_A_SEED, total_variation(found, without), law.undecided, kind, _words([row], 0))
             for text, wanted in self.stated(row):
-                where = f"{_words([row], 0)}: {_tokens(found)} in place of {_tokens(wanted)}"
+                where, tokens = _words([row], 0), (_tokens(found), _tokens(wanted))
+                where += f": {tokens[0]} in place of {tokens[1]}" if tokens[0] != tokens[1] else ""
                 self.note(text, total_variation(found, wanted), law.undecided, kind, where)
         return law
 

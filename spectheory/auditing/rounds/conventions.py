@@ -95,10 +95,10 @@ def _seeds(sampler: Shipped) -> Iterator[str]:
         expected = list(alone[0][0])
         for place, rows in ((1, (SECOND, row)), (0, (row, other)), (1, (other, row, SECOND))):
             answers = _answers(sampler, rows, number)
-            tokens = expected if answers is None else list(answers[place][0])
-            if tokens != expected:
+            if answers is None or list(answers[place][0]) != expected:
                 who = f"request {place + 1} of {len(rows)} with the seed {row.seed}"
-                yield f"{who} gets the tokens {tokens}, and alone {expected}"
+                found = "no valid output" if answers is None else f"the tokens {list(answers[place][0])}"
+                yield f"{who} gets {found}, and alone {expected}"
 
 
 def _logprobs(sampler: Shipped) -> Iterator[str]:

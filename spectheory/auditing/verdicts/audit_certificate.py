@@ -232,7 +232,8 @@ class AuditCertificate(Result):
 
     def judgement(self) -> tuple[str, str]:
         if self.basis is None:
-            return self.verdict, f"{self.sampler}, no case was judged"
+            seen = "no case was judged" if self.verdict == UNDECIDED else "in batches; no pair was judged"
+            return self.verdict, f"{self.sampler}, {seen}"
         words = f"{self.verdict} ({self.basis_text})"
         return words, f"{self.sampler} on {count_text(len(self.cases), 'case')}"
 

@@ -33,6 +33,7 @@ from spectheory.auditing.tape.decisions import HiddenRandomnessError, NotEnumera
 from spectheory.auditing.verdicts.audit_certificate import AuditCertificate
 from spectheory.auditing.verdicts.cases import (
     DRAWN,
+    FOLLOWED,
     RISK,
     AuditCase,
     check_law_again,
@@ -135,6 +136,8 @@ def audit(
             raise InvalidInputError(
                 f'an audit is exact and takes exact pairs; write the rows of {name!r} as texts, such as "1/3"'
             )
+    if within is not None and not 0 < within < 1:
+        raise InvalidInputError(f"within must lie between 0 and 1, got {within}")
     if processor is not None and plain is not None:
         raise InvalidInputError("give a processor or a plain step, not both")
     used = processor if plain is None else plain_step(plain)
@@ -158,7 +161,7 @@ def audit(
     total = sum(map(len, groups.values()))
     asked = _Audit(
         sampler, list(left_out), total=total, stop_at_first=stop_at_first, progress=progress,
-        within=within or (QUICK_WITHIN if quick else WITHIN),
+        within=(QUICK_WITHIN if quick else WITHIN) if within is None else within,
     )  # fmt: skip
     for group in islice(groups.values(), 1 if trace else 0):
         (*_, question) = questions_of_calls(group)
@@ -219,7 +222,9 @@ class _Audit(Findings):
             self.cases, self.asked, self.is_called = [], [], True
             self.ways = [f"not followed: {error}"]
             self._judge_groups(groups)
-        if not self.ways:
+        if self.ways:
+            self.not_asked += [f"two calls in a row: {error}" for error in self._refused_calls]
+        else:
             self.refused += self._refused_calls
 
     def _judge_groups(self, groups: Mapping[str, Sequence[Question]]) -> None:
@@ -242,8 +247,10 @@ class _Audit(Findings):
                     self.asked.append(question)
                 if self.stop_at_first and self.verdict()[0] == NOT_LOSSLESS:
                     return
-                if is_first and not (self.is_called or self.ways):
+                if is_first and case is not None and case.basis == FOLLOWED:
                     self._follow_two_calls(group)
+                elif is_first and not self.is_called:
+                    self.not_asked.append(f"{words}: two calls in a row, as one is not followed")
 
     def _is_refused(self, case: AuditCase) -> bool:
         """Whether the sampler raises in all runs."""

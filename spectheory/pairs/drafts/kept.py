@@ -131,6 +131,8 @@ class DisclosedDrafts(AdaptiveDrafts):
     def parts(self) -> Iterator[tuple[Any, KeptDrafts]]:
         """Yield (probability, drafts with these rows), one part per event."""
         for prob, tokens, rows in self.events:
+            if len(rows) > len(tokens) + 1:
+                raise InvalidInputError(f"{len(rows)} rows are handed over with the tokens {tokens}")
             given = {tokens[:depth]: row for depth, row in enumerate(rows)}
             yield parse_entry(prob), KeptDrafts({tokens: 1}, given)
 

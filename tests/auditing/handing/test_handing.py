@@ -158,6 +158,7 @@ def test_a_seed_that_is_given_again_names_the_same_numbers() -> None:
     [
         lambda _: torch.randperm(3),
         lambda _: torch.multinomial(torch.tensor([1.0, 0.0, 0.0]), 2),  # torch draws 0, 1 here
+        lambda _: (lambda probs: torch.bernoulli(probs, out=probs))(torch.tensor([0.9])),
         lambda _: random.getstate(),
         lambda _: np.random.get_state(),
         lambda _: np.random.default_rng().bit_generator.state,
@@ -176,7 +177,7 @@ def test_what_cannot_be_handed_is_refused_even_if_the_code_catches_it(draw: Call
         except Exception:
             return
 
-    with handing(), pytest.raises(NotHandedError, match=r"the sampler|without replacement"):
+    with handing(), pytest.raises(NotHandedError, match=r"the sampler|without replacement|overwrites"):
         run_at(catches, Point(1))
 
 

@@ -137,6 +137,20 @@ def test_a_stand_in_that_lacks_something_at_the_conventions() -> None:
         check_conventions(Shipped(asks, "batch"))
 
 
+def test_a_request_with_a_seed_that_fails_in_company() -> None:
+    """A failure is not the tokens that it has alone."""
+
+    def of_three(rows: Any, generator: Any) -> Any:
+        if len(rows) == 3:
+            raise RuntimeError("three requests")
+        return [[0] if row.seed else [1] for row in rows]
+
+    sampler = Shipped(of_three, "batch")
+    assert check_conventions(sampler) == ("seeds",)
+    ((_, text),) = sampler.journal.findings
+    assert text == "request 2 of 3 with the seed 1000 gets no valid output, and alone [0]"
+
+
 def test_an_audit_whose_time_is_up_at_the_conventions(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is undecided, and does not fail."""
 

@@ -10,7 +10,7 @@ import torch
 
 from audits.specimens.parameters import PARAMETER_SPECIMENS, penalised, plain, tempered
 from spectheory import audit, instances
-from spectheory.auditing.rounds.battery import audit_pairs, random_dyadic
+from spectheory.auditing.rounds.battery import audit_pairs, pairs_of_loops, random_dyadic
 from spectheory.auditing.subjects.loop_forms import LoopForm
 from spectheory.auditing.subjects.model_loops import ModelLoop
 from spectheory.auditing.subjects.plain_steps import plain_step
@@ -121,6 +121,25 @@ def likeliest(
         is_kept = torch.rand(()) * q[token] < p[token] if by_ratio else token == best
         text = torch.cat([text, (token if is_kept else best)[None, None]], dim=1)
     return text
+
+
+def second_best_later(input_ids: Any, target_model: Any, draft_model: Any, max_new_tokens: int) -> Any:
+    """Greedy decoding, but in the second round it takes the second token of the row."""
+    text = likeliest(input_ids, target_model, draft_model, 1)
+    while text.shape[1] < input_ids.shape[1] + max_new_tokens:
+        best = target_model(text).logits[0, -1].topk(2).indices
+        draft_model(text)
+        text = torch.cat([text, best[1:][None]], dim=1)
+    return text
+
+
+def test_greedy_loops_are_judged_on_texts_of_several_rounds() -> None:
+    """Every default pair is kept, as none has equal probabilities where greedy decoding goes."""
+    greedy = parse_processors("temperature=0")
+    for loop, verdict in ((likeliest, LOSSLESS), (second_best_later, NOT_LOSSLESS)):
+        found = audit(controlled(loop, greedy), processor=greedy)
+        assert found.verdict == verdict
+        assert {case.pair for case in found.cases} == set(pairs_of_loops())
 
 
 def test_loops_that_decode_greedily_are_judged_at_temperature_0() -> None:

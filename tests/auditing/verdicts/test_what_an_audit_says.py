@@ -3,6 +3,7 @@
 import csv
 import json
 import time
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.command_line.audit_reports import badge_of, junit, sarif
 from spectheory.command_line.main import main
 from spectheory.command_line.tables import print_judgement
+from spectheory.foundation.errors import InvalidInputError
 
 PAIR = {"thirds": instances.two_token(2)}
 LATE = "the time is up; the cases that were finished are in the scope"
@@ -131,6 +133,28 @@ def test_a_sampler_with_too_many_runs_is_probed(monkeypatch: pytest.MonkeyPatch)
         sampler = Shipped(token_verification, "sampler", num_drafts=[1], max_runs=most)
         found = audit(sampler, pairs, within=0.02)
         assert (found.verdict, found.basis) == ("lossless", basis)
+
+
+@pytest.mark.parametrize(("most", "is_followed"), [(2, False), (100, True)])
+def test_two_calls_of_what_is_not_followed_are_said(most: int, is_followed: bool) -> None:
+    pairs = {"two residual tokens": instances.two_residual_tokens(1)}
+    found = audit(Shipped(token_verification, "sampler", num_drafts=[1], max_runs=most), pairs, within=0.02)
+    words = "two calls in a row, as one is not followed"
+    assert any(words in text for text in found.scope.refused) is not is_followed
+
+
+@pytest.mark.parametrize("within", [0.0, -1.0, 1.0])
+def test_the_error_of_a_learned_law_is_a_share(within: float) -> None:
+    with pytest.raises(InvalidInputError, match="within must lie between 0 and 1"):
+        audit(token_verification, PAIR, within=within)
+
+
+def test_a_defect_in_batches_alone_is_said_so() -> None:
+    """If no pair is judged; the partner with a pair is not said to have none."""
+    found = audit(batch_is_greedy_if_one_is, PAIR, signature="batch")
+    assert found.judgement()[1].endswith(" on 1 case")
+    alone = replace(found, cases=())
+    assert alone.judgement() == ("not lossless", f"{found.sampler}, in batches; no pair was judged")
 
 
 @pytest.mark.parametrize(

@@ -284,3 +284,11 @@ def test_laws_of_kept_drafts_are_checked_whole() -> None:
     for given, words in (({1: "1/2", (1,): "1/2", 2: "1/2"}, "sums to 3/2"), (None, "expected a number of")):
         with pytest.raises(InvalidInputError, match=f"a length rule returned .*{words}"):
             draft_defect(Shortened(1, lambda tokens, rows: given), pair)  # noqa: B023
+
+
+def test_an_event_has_at_most_one_row_more_than_tokens() -> None:
+    pair = instances.two_token(2)
+    fair, skew = ["1/2", "1/2"], ["1/3", "2/3"]
+    assert draft_defect(DisclosedDrafts([(1, (0,), [fair, skew])]), pair).total_variation
+    with pytest.raises(InvalidInputError, match="2 rows are handed over with the tokens \\(\\)"):
+        draft_defect(DisclosedDrafts([(1, (), [fair, skew])]), pair)

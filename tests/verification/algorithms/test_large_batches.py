@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.fx.experimental.proxy_tensor import make_fx
 
 from deep import first_is_quick
 from spectheory.foundation.kernels import choice
@@ -122,3 +123,16 @@ def test_rooms() -> None:
         other.fill_(2)
         assert one.sum() == 2 * count
         assert choice.room_like(like.numpy()).shape == (2, count)
+
+
+@pytest.mark.parametrize("name", ["greedy_multipath", "mixed_multipath"])
+def test_a_recorded_round_selects_from_the_rows_that_it_is_given(name: str) -> None:
+    """The partner is the round of the rows with which it was recorded."""
+    verifier, recorded, given = verifiers[name].bind(Iid(2)), drafted(1), drafted(2)
+
+    def stops(*drafts: torch.Tensor) -> Any:
+        return verifier.outcome(*drafts).stop_probs
+
+    found = make_fx(stops)(*recorded)(*given)
+    assert torch.allclose(found, stops(*given), atol=1e-5)
+    assert not torch.allclose(found, stops(*recorded), atol=1e-5)

@@ -9,7 +9,6 @@ from spectheory.foundation.arrays import (
     argsort,
     like_entries,
     namespace,
-    on_host,
     ones_like,
     quotients,
     take_along,
@@ -179,13 +178,14 @@ def _best_share_of_few(target_row: Array, draft_row: Array, powers: Array) -> Ar
 
     turn = quotients(room, change)
     falls = (turn > 0) & (turn < 1)
-    if on_host(turn):  # without a fall the slope stays the same, so such tokens need not be sorted
+    if choice.rows_for_loops(turn):  # tokens without a fall leave the slope, and need not be sorted
         tokens = xp.nonzero(xp.any(falls.reshape((-1, size)), axis=0))[0]
         some = tokens if len(tokens) else slice(0, 1)
         turn, change, falls = turn[..., some], change[..., some], falls[..., some]
         size = turn.shape[-1]
     fall = abs(change) * falls
-    order = argsort(abs(turn))
+    turn = xp.where(falls, turn, ones_like(turn))
+    order = argsort(turn)
     slopes = slope - xp.cumulative_sum(take_along(fall, order), axis=-1)
 
     def place_of(goes_on: Callable[[Array], Array]) -> Array:
