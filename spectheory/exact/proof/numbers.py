@@ -10,11 +10,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from functools import cached_property, reduce
-from math import gcd
+from math import gcd, lcm
 from random import Random
 from typing import Any, Generic, TypeVar
 
-from flint import Ordering, fmpq, fmpz_mpoly_ctx
+from flint import Ordering, fmpq, fmpq_mpoly_ctx, fmpz_mpoly_ctx
 
 from spectheory.pairs.contexts import Context
 
@@ -240,8 +240,7 @@ class Field(Ring[Function]):
         if polynomial.is_constant():
             found = (0 if polynomial.is_zero() else int(polynomial.leading_coefficient())), ()
         else:
-            constant, parts = polynomial.factor()
-            constant, made = int(constant), []
+            (constant, parts), made = self._irreducible(polynomial), []
             for part, exponent in parts:
                 turned = part.leading_coefficient() < 0
                 constant *= (-1) ** int(exponent) if turned else 1
@@ -249,6 +248,22 @@ class Field(Ring[Function]):
             found = constant, tuple(sorted(made, key=lambda pair: pair[0].number))
         bucket.append((polynomial, found))
         return found
+
+    def _irreducible(self, polynomial: Any) -> tuple[int, list[tuple[Any, int]]]:
+        """The constant and the irreducible factors of a polynomial, with their exponents."""
+        try:
+            constant, parts = polynomial.factor()
+            return int(constant), parts
+        except OverflowError:  # python-flint sorts factors by coefficients that fit into 32 bits
+            rational = fmpq_mpoly_ctx.get(self.names, Ordering.degrevlex)
+            constant, parts = rational.from_dict(polynomial.to_dict()).factor()
+            whole = []
+            for part, exponent in parts:
+                scale = lcm(*(int(number.q) for number in part.coeffs()))
+                divided = {powers: int(number * scale) for powers, number in part.to_dict().items()}
+                whole.append((self.context.from_dict(divided), int(exponent)))
+                constant /= fmpq(scale) ** int(exponent)
+            return int(constant), whole
 
     def factor(self, polynomial: Any) -> Factor:
         """The one object for an irreducible polynomial."""

@@ -105,6 +105,8 @@ def _factor(terms: list[list[int]], domain: Domain) -> Factor:
     for coefficient, *powers in terms:
         exponents = [0] * len(field.names)
         for place, exponent in zip(powers[::2], powers[1::2], strict=True):
+            if min(place, exponent) < 0:  # python-flint would take the exponent without its sign
+                raise RejectedProofError("a place or an exponent is negative")
             exponents[place] += exponent
         written[tuple(exponents)] = coefficient
     constant, parts = field.factored(field.context.from_dict(written))

@@ -174,6 +174,7 @@ def test_a_file_that_is_not_a_proof(tmp_path: Path) -> None:
         ("lemmas", [[[[-1, 1]], [[1, [0]]]]]),
         ("lemmas", [[[[0, 1]], [["1", [0]]]]]),
         ("polynomials", [[["1", 0, 1]]]),
+        ("polynomials", [[[1, 1, -1], [-1, 1, 1, 4, -1, 0, 1], [-1, 4, 1, 0, -1]]]),
         ("lemmas", [[]]),
     ],
 )

@@ -200,3 +200,18 @@ def test_products_of_entries_reach_a_high_degree(field: Field) -> None:
     assert lemma is not None
     assert Lemmas(field).add(lemma) == 1
     assert len(lemma.constraints) == 4
+
+
+def test_factors_have_coefficients_of_any_size() -> None:
+    """python-flint raises on those of two factors that differ by 2^31 or more."""
+    field = Domain(Shape(2, 1)).field
+    one, other = field.context.gens()[:2]
+    product = -3 * (one + 2**31) * (one + 1) * (2 * one * other + 2**40) ** 2
+    with pytest.raises(OverflowError):
+        product.factor()
+    constant, parts = field.factored(product)
+    again = field.context.constant(constant)
+    for factor, exponent in parts:
+        again *= factor.polynomial**exponent
+    assert again == product
+    assert sorted(exponent for _, exponent in parts) == [1, 1, 2]
