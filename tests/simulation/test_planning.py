@@ -431,7 +431,7 @@ def test_a_long_prompt_is_cut_as_its_error_says() -> None:
     pair = tiny_pair()
     long = [[token, *[0] * (pair.max_positions or 0)] for token in range(3)] + PROMPTS
     asked: dict[str, Any] = {"verifiers": ["block"], "target_rows": 1, "max_new_tokens": 2, **COSTS}
-    with pytest.raises(InvalidInputError, match=r"with max_prompt_tokens \(--max-prompt-tokens\)"):
+    with pytest.raises(InvalidInputError, match=r"max_prompt_tokens \(simulate and plan: --max-prompt"):
         plan(pair, long, **asked)
     assert plan(pair, long, max_prompt_tokens=3, **asked).tried == 2
 
