@@ -331,7 +331,8 @@ def take_along(array: Array, order: Array) -> Array:
     if choice.numbers_beside(array, order):
         return choice.row_kernels().entries(array[..., None, :].expand(*order.shape, array.shape[-1]), order)
     if is_torch_array(array):
-        return array.gather(-1, order)  # the array API's function copies the order to read negative entries
+        # The array API's function copies the order to read negative entries.  Torch takes no 16-bit indices.
+        return array.gather(-1, order.long() if order.itemsize == 2 else order)
     if array.shape[:-1] != order.shape[:-1]:
         return np.take_along_axis(array, order, axis=-1)
     return array[(*_leading_indices(order.shape), order)]

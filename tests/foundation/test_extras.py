@@ -68,7 +68,7 @@ def test_theory_and_help_need_no_extra(tmp_path: Path) -> None:
         ),
         (
             ["transformers"],
-            [(["simulate"], "transformers", MODELS)],
+            [(["simulate", "gpt2", "gpt2"], "transformers", MODELS)],  # the bundled pair needs none
         ),
     ],
 )

@@ -247,7 +247,8 @@ def test_an_audit_finds_what_requests_share(name: str) -> None:
     for bad in (True, False):
         found = audit(partial(BATCHES[name], bad=bad), {"two": CERTAIN}, signature="round_batch")
         assert found.is_lossless is not bad
-        assert bad or found.scope.refused == ()  # a mistake can have too many runs
+        if not bad:  # a mistake can have too many runs
+            assert all("not after 1 of 2 texts, more than 100 runs" in text for text in found.scope.refused)
 
 
 def test_rounds_of_which_a_part_is_followed() -> None:
