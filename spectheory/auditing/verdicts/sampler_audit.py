@@ -249,7 +249,7 @@ class _Audit(Findings):
                     return
                 if is_first and case is not None and case.basis == FOLLOWED:
                     self._follow_two_calls(group)
-                elif is_first and not self.is_called:
+                elif is_first and not self.is_called and not isinstance(self.sampler, ModelLoop):
                     self.not_asked.append(f"{words}: two calls in a row, as one is not followed")
 
     def _is_refused(self, case: AuditCase) -> bool:
